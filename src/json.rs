@@ -1,0 +1,514 @@
+//! A JSON object opened where we must look into it; every other value stays the text it was.
+//!
+//! A [`Form`] says which members are objects to open, so that one pass over the text checks it, opens all of
+//! them and steps over the rest. Opening level by level would read the inner text three or four times.
+use std::borrow::Cow;
+
+mod scan;
+
+pub use scan::{Limits, check};
+
+/// Why a text was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The text is not JSON, or JSON that we do not take.
+    #[error("{why} at byte {at}")]
+    Text {
+        /// What is wrong.
+        why: &'static str,
+        /// The byte at which it was seen, counted from 0.
+        at: usize,
+    },
+    /// A member has a value of a kind that it cannot have.
+    #[error("`{key}` {why}")]
+    Member {
+        /// The member's name.
+        key: &'static str,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Two members would have one name, for instance after two spellings of it were read.
+    #[error("`{0}` is given twice")]
+    Twice(String),
+}
+
+/// What reading or editing gives.
+pub type Result<T = (), E = Error> = std::result::Result<T, E>;
+
+/// One member of an opened object.
+pub type Member<'a> = (Cow<'a, str>, Node<'a>);
+
+/// The members that an object is known to have, and which of them are opened with it.
+#[derive(Debug)]
+pub struct Form(pub &'static [(&'static str, As)]);
+
+/// How a known member is read. Only a hint: what has another type stays text, and `within` and `each` open
+/// text that the form left closed.
+#[derive(Clone, Copy, Debug)]
+pub enum As {
+    /// Stays as it came.
+    Text,
+    /// An object, opened by its form.
+    One(&'static Form),
+    /// A list of objects, each opened by one form.
+    Each(&'static Form),
+    /// Depends on the members before it.
+    By(fn(&[Member<'_>]) -> As),
+}
+
+impl Form {
+    /// Opens nothing below the object itself.
+    pub const FLAT: Self = Self(&[]);
+
+    /// Whether the form has a member of this name.
+    pub fn knows(&self, key: &str) -> bool {
+        self.find(key).is_some()
+    }
+
+    fn find(&self, key: &str) -> Option<As> {
+        let found = self.0.iter().find(|(k, _)| same(k, key));
+        found.map(|(_, how)| *how)
+    }
+
+    /// The member's proper name for one in `snake_case`, if it has one.
+    fn proper(&self, snake: &str) -> Option<&'static str> {
+        let found = self.0.iter().find(|(k, _)| is_snake_of(snake, k));
+        found.map(|(k, _)| *k)
+    }
+}
+
+/// Members in their order, never two of one name.
+#[derive(Debug, Default)]
+pub struct Obj<'a> {
+    members: Vec<Member<'a>>,
+    changed: bool,
+}
+
+/// The value of a member.
+#[derive(Debug)]
+pub enum Node<'a> {
+    /// JSON as it came, already checked.
+    Text(&'a str),
+    /// JSON text of ours.
+    Made(String),
+    /// A string of ours, not yet quoted.
+    Word(Cow<'static, str>),
+    /// An opened object.
+    Obj(Obj<'a>),
+    /// A list of opened objects.
+    List(Vec<Obj<'a>>),
+}
+
+impl Node<'_> {
+    /// A string of ours.
+    pub const fn word(w: &'static str) -> Self {
+        Node::Word(Cow::Borrowed(w))
+    }
+
+    /// A string from elsewhere.
+    pub fn string(s: impl Into<String>) -> Self {
+        Node::Word(Cow::Owned(s.into()))
+    }
+
+    /// `true` or `false`.
+    pub const fn flag(b: bool) -> Self {
+        Node::Text(if b { "true" } else { "false" })
+    }
+
+    fn is_null(&self) -> bool {
+        matches!(self, Node::Text("null"))
+    }
+
+    /// `[]`, `{}` excluded.
+    fn is_empty_list(&self) -> bool {
+        match self {
+            Node::List(items) => items.is_empty(),
+            Node::Text(t) => t
+                .strip_prefix('[')
+                .is_some_and(|t| t.trim_start().starts_with(']')),
+            Node::Made(_) | Node::Word(_) | Node::Obj(_) => false,
+        }
+    }
+
+    fn changed(&self) -> bool {
+        match self {
+            Node::Text(_) | Node::Made(_) | Node::Word(_) => false, // whoever put it there said so
+            Node::Obj(o) => o.changed(),
+            Node::List(items) => items.iter().any(Obj::changed),
+        }
+    }
+}
+
+impl<'a> Obj<'a> {
+    /// Refuses what is not one JSON object, nests too deep, has too much in it, or names a member twice in an
+    /// object that is opened.
+    pub fn open(text: &'a str, form: &'static Form, limits: Limits) -> Result<Self> {
+        scan::whole(text, limits, |s| s.object(form, scan::ROOM))
+    }
+
+    /// Its members, in their order.
+    pub fn members(&self) -> impl Iterator<Item = (&str, &Node<'a>)> {
+        self.members.iter().map(|(k, n)| (&**k, n))
+    }
+
+    /// Whether it has no members.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The member of this name.
+    pub fn get(&self, key: &str) -> Option<&Node<'a>> {
+        self.at(key).map(|i| &self.members[i].1)
+    }
+
+    /// Whether there is such a member.
+    pub fn has(&self, key: &str) -> bool {
+        self.at(key).is_some()
+    }
+
+    /// The member as it came, if it is still text.
+    pub fn raw(&self, key: &str) -> Option<&'a str> {
+        match self.get(key)? {
+            Node::Text(t) => Some(t),
+            Node::Made(_) | Node::Word(_) | Node::Obj(_) | Node::List(_) => None,
+        }
+    }
+
+    /// The member's string without its escapes; `None` as well for one that is not Unicode (a lone surrogate).
+    pub fn string(&self, key: &str) -> Option<Cow<'_, str>> {
+        match self.get(key)? {
+            Node::Text(t) => scan::unquote(t),
+            Node::Word(w) => Some(Cow::Borrowed(w)),
+            Node::Made(_) | Node::Obj(_) | Node::List(_) => None,
+        }
+    }
+
+    /// The object at `key`, if it is opened.
+    pub fn inside(&self, key: &str) -> Option<&Obj<'a>> {
+        match self.get(key)? {
+            Node::Obj(o) => Some(o),
+            Node::Text(_) | Node::Made(_) | Node::Word(_) | Node::List(_) => None,
+        }
+    }
+
+    /// The opened list at `key`.
+    pub fn list(&self, key: &str) -> Option<&[Obj<'a>]> {
+        match self.get(key)? {
+            Node::List(items) => Some(items),
+            Node::Text(_) | Node::Made(_) | Node::Word(_) | Node::Obj(_) => None,
+        }
+    }
+
+    /// Takes a member out.
+    pub fn take(&mut self, key: &str) -> Option<Node<'a>> {
+        let i = self.at(key)?;
+        self.changed = true;
+        Some(self.members.remove(i).1)
+    }
+
+    /// Takes a member that must be an object where it is there; `null` counts as not there.
+    pub fn take_obj(&mut self, key: &'static str) -> Result<Option<Obj<'a>>> {
+        match self.take(key) {
+            None | Some(Node::Text("null")) => Ok(None),
+            Some(Node::Obj(o)) => Ok(Some(o)),
+            Some(Node::Text(t)) if t.starts_with('{') => {
+                Obj::open(t, &Form::FLAT, Limits::CHECKED).map(Some)
+            }
+            Some(_) => refuse(key, "is not an object"),
+        }
+    }
+
+    /// Takes a list of objects; `null` counts as not there.
+    pub fn take_list(&mut self, key: &'static str) -> Result<Option<Vec<Obj<'a>>>> {
+        match self.take(key) {
+            None | Some(Node::Text("null")) => Ok(None),
+            Some(Node::List(items)) => Ok(Some(items)),
+            Some(Node::Text(t)) if t.starts_with('[') => {
+                scan::whole(t, Limits::CHECKED, |s| s.list(&Form::FLAT)).map(Some)
+            }
+            Some(_) => refuse(key, "is not a list"),
+        }
+    }
+
+    /// Sets a member, in its place if it is there.
+    pub fn put(&mut self, key: &'static str, node: Node<'a>) {
+        self.changed = true;
+        match self.at(key) {
+            Some(i) => self.members[i].1 = node,
+            None => self.members.push((Cow::Borrowed(key), node)),
+        }
+    }
+
+    /// As `put`, but before all others.
+    pub fn put_first(&mut self, key: &'static str, node: Node<'a>) {
+        self.take(key);
+        self.changed = true;
+        self.members.insert(0, (Cow::Borrowed(key), node));
+    }
+
+    /// Adds a member whose name is not one of ours, unless it is there already.
+    pub fn add(&mut self, key: Cow<'a, str>, node: Node<'a>) -> Result {
+        if self.has(&key) {
+            return Err(Error::Twice(key.into_owned()));
+        }
+        self.changed = true;
+        self.members.push((key, node));
+        Ok(())
+    }
+
+    /// Refuses to make two members of one name: which of them counts is not ours to guess.
+    pub fn rename(&mut self, from: &str, to: &'static str) -> Result {
+        let Some(i) = self.at(from) else {
+            return Ok(());
+        };
+        if self.at(to).is_some_and(|j| j != i) {
+            return Err(Error::Twice(to.to_owned()));
+        }
+        self.changed = true;
+        self.members[i].0 = Cow::Borrowed(to);
+        Ok(())
+    }
+
+    /// Gives members written in `snake_case` the name that `form` has for them (`ProtoJSON` takes both).
+    pub fn camel(&mut self, form: &Form) -> Result {
+        for i in 0..self.members.len() {
+            let key = &self.members[i].0;
+            if !key.contains('_') || form.knows(key) {
+                continue;
+            }
+            let Some(proper) = form.proper(key) else {
+                continue;
+            };
+            if self.at(proper).is_some() {
+                return Err(Error::Twice(proper.to_owned()));
+            }
+            self.changed = true;
+            self.members[i].0 = Cow::Borrowed(proper);
+        }
+        Ok(())
+    }
+
+    /// Drops members that are `null`, save the one named.
+    pub fn no_nulls(&mut self, save: &str) {
+        self.drop_where(|k, n| n.is_null() && k != save);
+    }
+
+    /// Drops these members where they say nothing: `""`, `null` or `[]`.
+    pub fn no_blanks(&mut self, keys: &[&str]) {
+        self.drop_where(|k, n| {
+            let blank = matches!(n, Node::Text("\"\"" | "null")) || n.is_empty_list();
+            blank && keys.contains(&k)
+        });
+    }
+
+    fn drop_where(&mut self, gone: impl Fn(&str, &Node<'_>) -> bool) {
+        let before = self.members.len();
+        self.members.retain(|(k, n)| !gone(k, n));
+        self.changed |= self.members.len() != before;
+    }
+
+    /// Replaces the string at `key` where `f` knows it; an unknown word passes unchanged.
+    pub fn word(&mut self, key: &str, f: impl FnOnce(&str) -> Option<&'static str>) {
+        let new = self
+            .string(key)
+            .and_then(|old| f(&old).filter(|new| **new != *old));
+        if let (Some(i), Some(new)) = (self.at(key), new) {
+            self.members[i].1 = Node::word(new);
+            self.changed = true;
+        }
+    }
+
+    /// Edits the object at `key`, if there is one.
+    pub fn within(&mut self, key: &'static str, f: impl FnOnce(&mut Obj<'a>) -> Result) -> Result {
+        let Some(i) = self.at(key) else {
+            return Ok(());
+        };
+        let node = &mut self.members[i].1;
+        if let Node::Text(t) = *node
+            && t.starts_with('{')
+        {
+            *node = Node::Obj(Obj::open(t, &Form::FLAT, Limits::CHECKED)?);
+        }
+        match node {
+            Node::Obj(inner) => f(inner),
+            Node::Text("null") => Ok(()),
+            Node::Text(_) | Node::Made(_) | Node::Word(_) | Node::List(_) => {
+                refuse(key, "is not an object")
+            }
+        }
+    }
+
+    /// Edits every object of the list at `key`, if there is one.
+    pub fn each(&mut self, key: &'static str, f: impl FnMut(&mut Obj<'a>) -> Result) -> Result {
+        let Some(i) = self.at(key) else {
+            return Ok(());
+        };
+        let node = &mut self.members[i].1;
+        if let Node::Text(t) = *node
+            && t.starts_with('[')
+        {
+            *node = Node::List(scan::whole(t, Limits::CHECKED, |s| s.list(&Form::FLAT))?);
+        }
+        match node {
+            Node::List(items) => items.iter_mut().try_for_each(f),
+            Node::Text("null") => Ok(()),
+            Node::Text(_) | Node::Made(_) | Node::Word(_) | Node::Obj(_) => {
+                refuse(key, "is not a list")
+            }
+        }
+    }
+
+    /// Edits every member that is an object, whatever its name: for maps such as `securitySchemes`.
+    pub fn each_member(&mut self, mut f: impl FnMut(&str, &mut Obj<'a>) -> Result) -> Result {
+        for (key, node) in &mut self.members {
+            if let Node::Text(t) = *node
+                && t.starts_with('{')
+            {
+                *node = Node::Obj(Obj::open(t, &Form::FLAT, Limits::CHECKED)?);
+            }
+            if let Node::Obj(inner) = node {
+                f(key, inner)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the members for which `f` says so.
+    pub fn retain(&mut self, mut f: impl FnMut(&str, &mut Node<'a>) -> bool) {
+        let before = self.members.len();
+        self.members.retain_mut(|(k, n)| f(k, n));
+        self.changed |= self.members.len() != before;
+    }
+
+    /// Moves all members of `other` into this object; refuses as `rename` does.
+    pub fn merge(&mut self, other: Obj<'a>) -> Result {
+        if let Some((k, _)) = other.members.iter().find(|(k, _)| self.has(k)) {
+            return Err(Error::Twice(k.clone().into_owned()));
+        }
+        self.changed = true;
+        self.members.extend(other.members);
+        Ok(())
+    }
+
+    /// Puts all that is in it into one member.
+    pub fn wrap(&mut self, key: &'static str) {
+        let inner = std::mem::take(self);
+        self.put(key, Node::Obj(inner));
+    }
+
+    /// Drops the members that `form` does not know, and names each to `lost`.
+    pub fn keep(&mut self, form: &Form, mut lost: impl FnMut(&str)) {
+        let before = self.members.len();
+        self.members.retain(|(k, _)| {
+            let known = form.knows(k);
+            if !known {
+                lost(k);
+            }
+            known
+        });
+        self.changed |= self.members.len() != before;
+    }
+
+    /// Whether it, or what is opened in it, is no longer as it came.
+    pub fn changed(&self) -> bool {
+        self.changed || self.members.iter().any(|(_, n)| n.changed())
+    }
+
+    /// Appends the object as JSON. The caller sizes `out`: the length of what was read and some spare.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut before = b'{';
+        for (key, node) in &self.members {
+            out.push(before);
+            quote(key, out);
+            out.push(b':');
+            node.write(out);
+            before = b',';
+        }
+        out.extend_from_slice(if self.members.is_empty() { b"{}" } else { b"}" });
+    }
+
+    fn at(&self, key: &str) -> Option<usize> {
+        self.members.iter().position(|(k, _)| same(k, key))
+    }
+}
+
+impl<'a> Node<'a> {
+    /// Reads one value of any kind, opened as `how` says.
+    pub fn open(text: &'a str, how: As, limits: Limits) -> Result<Self> {
+        scan::whole(text, limits, |s| s.node(how))
+    }
+
+    /// Appends the value as JSON.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Node::Text(t) => out.extend_from_slice(t.as_bytes()),
+            Node::Made(t) => out.extend_from_slice(t.as_bytes()),
+            Node::Word(w) => quote(w, out),
+            Node::Obj(o) => o.write(out),
+            Node::List(items) => {
+                out.push(b'[');
+                for (i, item) in items.iter().enumerate() {
+                    if i > 0 {
+                        out.push(b',');
+                    }
+                    item.write(out);
+                }
+                out.push(b']');
+            }
+        }
+    }
+}
+
+/// Appends a JSON string. What is borrowed needs no escapes: it stood in the text without any, or is a name or
+/// word of ours.
+fn quote(s: &Cow<'_, str>, out: &mut Vec<u8>) {
+    match s {
+        Cow::Borrowed(s) => {
+            out.push(b'"');
+            out.extend_from_slice(s.as_bytes());
+            out.push(b'"');
+        }
+        Cow::Owned(s) => write_string(s, out),
+    }
+}
+
+/// Appends `s` as a JSON string.
+///
+/// # Panics
+/// Never: a `Vec` takes every byte.
+pub fn write_string(s: &str, out: &mut Vec<u8>) {
+    serde_json::to_writer(out, s).expect("a Vec takes every byte");
+}
+
+/// What a checked JSON string says; `None` if it is none, or not Unicode.
+pub fn unquote(text: &str) -> Option<Cow<'_, str>> {
+    scan::unquote(text)
+}
+
+/// As `==`, but most names that differ do so in length or first letter, which needs no call.
+#[inline]
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.as_bytes().first() == b.as_bytes().first() && a == b
+}
+
+/// Whether `snake` spells `camel` with underscores.
+fn is_snake_of(snake: &str, camel: &str) -> bool {
+    let mut s = snake.bytes();
+    for c in camel.bytes() {
+        if c.is_ascii_uppercase() {
+            if s.next() != Some(b'_') || s.next() != Some(c.to_ascii_lowercase()) {
+                return false;
+            }
+        } else if s.next() != Some(c) {
+            return false;
+        }
+    }
+    s.next().is_none()
+}
+
+fn refuse<T>(key: &'static str, why: &'static str) -> Result<T> {
+    Err(Error::Member { key, why })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,394 @@
+//! The reader under `Obj`: one pass over the text that checks all of it and opens what the form names.
+//!
+//! Checked on the way: the grammar of RFC 8259 in full, nesting, and a key that `serde_json` reserves.
+//! Not checked: that strings left as text pair their surrogates.
+use std::borrow::Cow;
+
+use super::{As, Error, Form, Member, Node, Obj, Result, same};
+
+/// The deepest nesting that any limit may allow: peers parse by recursion.
+const DEPTH: usize = 200;
+/// Members and list items that may be opened in one text. Each takes some 50 bytes whatever its text is, so
+/// that a text of empty objects would else take twenty times its size.
+const NODES: u32 = 200_000;
+/// `serde_json` takes the value under this key for JSON text, so that it would mean two things.
+const RESERVED: &str = "$serde_json::private::RawValue";
+/// Up to so many members each new key is compared with all before it; a larger object is sorted once.
+const FEW: usize = 32;
+/// Members an object has room for at first. Not in a list, where many small ones would take much for little text.
+pub(super) const ROOM: usize = 8;
+/// A string is read in words of 8 bytes; one longer than so many words goes on in blocks of 32.
+const WORDS: usize = 3;
+
+/// What is refused as too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How deep objects and lists may nest, at most 200.
+    pub depth: usize,
+    /// How many members one opened object may have.
+    pub members: usize,
+}
+
+impl Limits {
+    /// For text that has been read under a limit before.
+    pub const CHECKED: Self = Self {
+        depth: DEPTH,
+        members: 1024,
+    };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::CHECKED
+    }
+}
+
+/// Checks one JSON value of any kind.
+pub fn check(text: &str, limits: Limits) -> Result {
+    whole(text, limits, Scan::skip)
+}
+
+/// Reads one value and nothing after it.
+pub(super) fn whole<'a, T>(
+    text: &'a str,
+    limits: Limits,
+    read: impl FnOnce(&mut Scan<'a>) -> Result<T>,
+) -> Result<T> {
+    let mut scan = Scan {
+        text,
+        at: 0,
+        closers: [0; DEPTH],
+        depth: 0,
+        deepest: limits.depth.min(DEPTH),
+        members: limits.members,
+        nodes: NODES,
+    };
+    let value = read(&mut scan)?;
+    scan.peek();
+    if scan.at < text.len() {
+        return scan.refuse("text after the value");
+    }
+    Ok(value)
+}
+
+/// What a checked string says; `None` if that is not a string or not Unicode.
+pub(super) fn unquote(text: &str) -> Option<Cow<'_, str>> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        return serde_json::from_str(text).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inner))
+}
+
+pub(super) struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+    /// The byte that ends each object and list we are in.
+    closers: [u8; DEPTH],
+    depth: usize,
+    deepest: usize,
+    members: usize,
+    /// How many more members and items may be opened.
+    nodes: u32,
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn object(&mut self, form: &'static Form, room: usize) -> Result<Obj<'a>> {
+        let mut members: Vec<(Cow<'a, str>, Node<'a>)> = Vec::with_capacity(room);
+        let mut more = self.enter(b'{')?;
+        while more {
+            let key = self.key()?;
+            if members.len() < FEW && members.iter().any(|(k, _)| same(k, &key)) {
+                return self.refuse("second member of one name");
+            }
+            let node = self.value(form, &key, &members)?;
+            members.push((key, node));
+            self.spend(members.len())?;
+            more = self.more()?;
+        }
+        if members.len() > FEW {
+            let mut keys: Vec<&str> = members.iter().map(|(k, _)| &**k).collect();
+            keys.sort_unstable();
+            if keys.windows(2).any(|pair| pair[0] == pair[1]) {
+                return self.refuse("second member of one name");
+            }
+        }
+        Ok(Obj {
+            members,
+            changed: false,
+        })
+    }
+
+    #[inline]
+    fn value(
+        &mut self,
+        form: &'static Form,
+        key: &str,
+        before: &[Member<'a>],
+    ) -> Result<Node<'a>> {
+        let how = match self.peek() {
+            b'{' | b'[' => match form.find(key) {
+                Some(As::By(pick)) => pick(before),
+                how => how.unwrap_or(As::Text),
+            },
+            _ => As::Text,
+        };
+        self.node(how)
+    }
+
+    #[inline]
+    pub(super) fn node(&mut self, how: As) -> Result<Node<'a>> {
+        match (self.peek(), how) {
+            (b'{', As::One(form)) => Ok(Node::Obj(self.object(form, ROOM)?)),
+            (b'[', As::Each(form)) => Ok(Node::List(self.list(form)?)),
+            _ => {
+                let from = self.at;
+                self.skip()?;
+                Ok(Node::Text(&self.text[from..self.at]))
+            }
+        }
+    }
+
+    #[inline]
+    fn spend(&mut self, members: usize) -> Result {
+        if members > self.members {
+            return self.refuse("too many members in one object");
+        }
+        match self.nodes.checked_sub(1) {
+            Some(left) => self.nodes = left,
+            None => return self.refuse("too many members and items"),
+        }
+        Ok(())
+    }
+
+    pub(super) fn list(&mut self, form: &'static Form) -> Result<Vec<Obj<'a>>> {
+        let mut items = Vec::new();
+        let mut more = self.enter(b'[')?;
+        while more {
+            items.push(self.object(form, 0)?);
+            self.spend(0)?;
+            more = self.more()?;
+        }
+        Ok(items)
+    }
+
+    /// Steps over one value, checking it.
+    fn skip(&mut self) -> Result {
+        let outside = self.depth;
+        loop {
+            match self.peek() {
+                b'"' => {
+                    self.string()?;
+                }
+                open @ (b'{' | b'[') => {
+                    if self.enter(open)? {
+                        if open == b'{' {
+                            self.key()?;
+                        }
+                        continue;
+                    }
+                }
+                b't' => self.literal("true")?,
+                b'f' => self.literal("false")?,
+                b'n' => self.literal("null")?,
+                b'-' | b'0'..=b'9' => self.number()?,
+                _ => return self.refuse("no value"),
+            }
+            // The value has ended, and with it perhaps what holds it.
+            loop {
+                if self.depth == outside {
+                    return Ok(());
+                }
+                if self.more()? {
+                    break;
+                }
+            }
+            if self.closers[self.depth - 1] == b'}' {
+                self.key()?;
+            }
+        }
+    }
+
+    /// Into an object or list; tells whether it has anything in it, and is out again if not.
+    #[inline]
+    fn enter(&mut self, open: u8) -> Result<bool> {
+        self.want(open)?;
+        let close = open + 2; // `}` is two after `{`, `]` two after `[`
+        if self.depth >= self.deepest {
+            return self.refuse("nested too deep");
+        }
+        self.closers[self.depth] = close;
+        if self.peek() == close {
+            self.at += 1;
+            return Ok(false);
+        }
+        self.depth += 1;
+        Ok(true)
+    }
+
+    /// After a member or item: does another follow? If not, we are out of what held it.
+    #[inline]
+    fn more(&mut self) -> Result<bool> {
+        let next = self.peek();
+        let end = next == self.closers[self.depth - 1];
+        if !end && next != b',' {
+            return self.refuse("no comma or end");
+        }
+        self.at += 1;
+        self.depth -= usize::from(end);
+        Ok(!end)
+    }
+
+    /// A key and its colon. Escapes are resolved, so that no spelling of a name hides it.
+    #[inline]
+    fn key(&mut self) -> Result<Cow<'a, str>> {
+        if self.peek() != b'"' {
+            return self.refuse("no key");
+        }
+        let from = self.at;
+        let escaped = self.string()?;
+        let key = if escaped {
+            match unquote(&self.text[from..self.at]) {
+                Some(key) => key,
+                None => return self.refuse("key that is not Unicode"),
+            }
+        } else {
+            Cow::Borrowed(&self.text[from + 1..self.at - 1])
+        };
+        if key == RESERVED {
+            return self.refuse("reserved key");
+        }
+        self.want(b':')?;
+        Ok(key)
+    }
+
+    /// Over a string, from quote to quote; tells whether it has escapes.
+    #[inline]
+    fn string(&mut self) -> Result<bool> {
+        let bytes = self.text.as_bytes();
+        let mut escaped = false;
+        self.at += 1;
+        loop {
+            self.at = plain(bytes, self.at);
+            match bytes.get(self.at) {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(escaped);
+                }
+                Some(b'\\') => self.at += self.escape()?,
+                Some(_) => return self.refuse("control character in a string"),
+                None => return self.refuse("string without end"),
+            }
+            escaped = true;
+        }
+    }
+
+    /// How long the escape here is.
+    fn escape(&self) -> Result<usize> {
+        match self.text.as_bytes()[self.at + 1..] {
+            [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => Ok(2),
+            [b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(u8::is_ascii_hexdigit) => Ok(6),
+            _ => self.refuse("bad escape"),
+        }
+    }
+
+    #[inline]
+    fn number(&mut self) -> Result {
+        self.eat(|c| c == b'-');
+        if !self.eat(|c| c == b'0') {
+            self.digits()?;
+        }
+        if self.eat(|c| c == b'.') {
+            self.digits()?;
+        }
+        if self.eat(|c| matches!(c, b'e' | b'E')) {
+            self.eat(|c| matches!(c, b'+' | b'-'));
+            self.digits()?;
+        }
+        Ok(())
+    }
+    #[inline]
+    fn digits(&mut self) -> Result {
+        if !self.eat(|c| c.is_ascii_digit()) {
+            return self.refuse("no digit");
+        }
+        while self.eat(|c| c.is_ascii_digit()) {}
+        Ok(())
+    }
+    #[inline]
+    fn eat(&mut self, is: impl Fn(u8) -> bool) -> bool {
+        let hit = self.text.as_bytes().get(self.at).is_some_and(|c| is(*c));
+        self.at += usize::from(hit);
+        hit
+    }
+    fn literal(&mut self, word: &str) -> Result {
+        if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            return self.refuse("no value");
+        }
+        self.at += word.len();
+        Ok(())
+    }
+    #[inline]
+    fn want(&mut self, byte: u8) -> Result {
+        if self.peek() != byte {
+            return self.refuse("unexpected byte");
+        }
+        self.at += 1;
+        Ok(())
+    }
+    /// The next byte that is not white space, still to be read; 0 at the end, which no value starts with.
+    #[inline]
+    fn peek(&mut self) -> u8 {
+        loop {
+            match self.text.as_bytes().get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                next => return next.copied().unwrap_or(0),
+            }
+        }
+    }
+    #[cold]
+    fn refuse<T>(&self, why: &'static str) -> Result<T> {
+        Err(Error::Text { why, at: self.at })
+    }
+}
+
+/// Where the run of plain string bytes from `at` ends: at a quote, backslash, control byte or the end.
+/// Short strings end in the first words; the blocks make long ones as fast as memory.
+#[inline]
+#[allow(
+    clippy::needless_bitwise_bool,
+    reason = "without branches a block compiles to vector code"
+)]
+fn plain(bytes: &[u8], mut at: usize) -> usize {
+    for _ in 0..WORDS {
+        let Some(word) = bytes[at..].first_chunk() else {
+            break;
+        };
+        let ends = ends(u64::from_le_bytes(*word));
+        if ends != 0 {
+            return at + ends.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let end = |c: u8| (c < 0x20) | (c == b'"') | (c == b'\\');
+    while let Some(block) = bytes[at..].first_chunk::<32>()
+        && !block.iter().fold(false, |any, c| any | end(*c))
+    {
+        at += 32;
+    }
+    bytes[at..]
+        .iter()
+        .position(|c| end(*c))
+        .map_or(bytes.len(), |n| at + n)
+}
+
+/// The high bit of each byte that ends a plain run, exact up to the first: a borrow only reaches bytes after one that ends it.
+#[inline]
+fn ends(word: u64) -> u64 {
+    const fn all(byte: u8) -> u64 {
+        u64::from_le_bytes([byte; 8])
+    }
+    let below = |x: u64, limit: u8| x.wrapping_sub(all(limit)) & !x;
+    let ends = below(word, 0x20) | below(word ^ all(b'"'), 1) | below(word ^ all(b'\\'), 1);
+    ends & all(0x80)
+}
