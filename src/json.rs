@@ -54,6 +54,8 @@ pub enum As {
     Each(&'static Form),
     /// Depends on the members before it.
     By(fn(&[Member<'_>]) -> As),
+    /// As the reader was told by [`Obj::open_asking`].
+    Asked,
 }
 
 impl Form {
@@ -82,6 +84,7 @@ impl Form {
 pub struct Obj<'a> {
     members: Vec<Member<'a>>,
     changed: bool,
+    source: &'a str,
 }
 
 /// The value of a member.
@@ -144,6 +147,24 @@ impl<'a> Obj<'a> {
     /// object that is opened.
     pub fn open(text: &'a str, form: &'static Form, limits: Limits) -> Result<Self> {
         scan::whole(text, limits, |s| s.object(form, scan::ROOM))
+    }
+
+    /// As `open`, with `asked` in the place of [`As::Asked`].
+    pub fn open_asking(
+        text: &'a str,
+        form: &'static Form,
+        asked: As,
+        limits: Limits,
+    ) -> Result<Self> {
+        scan::whole(text, limits, |s| {
+            s.asked = asked;
+            s.object(form, scan::ROOM)
+        })
+    }
+
+    /// The text that it was opened from, as long as nothing in it is changed.
+    pub fn unchanged(&self) -> Option<&'a str> {
+        (!self.changed() && !self.source.is_empty()).then_some(self.source)
     }
 
     /// Its members, in their order.
@@ -478,6 +499,11 @@ fn quote(s: &Cow<'_, str>, out: &mut Vec<u8>) {
 /// Never: a `Vec` takes every byte.
 pub fn write_string(s: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(out, s).expect("a Vec takes every byte");
+}
+
+/// Whether a text is JSON at all, however deep or large.
+pub fn is_json(text: &str) -> bool {
+    serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
 }
 
 /// What a checked JSON string says; `None` if it is none, or not Unicode.

@@ -62,6 +62,7 @@ pub(super) fn whole<'a, T>(
         deepest: limits.depth.min(DEPTH),
         members: limits.members,
         nodes: NODES,
+        asked: As::Text,
     };
     let value = read(&mut scan)?;
     scan.peek();
@@ -90,11 +91,15 @@ pub(super) struct Scan<'a> {
     members: usize,
     /// How many more members and items may be opened.
     nodes: u32,
+    /// What `As::Asked` stands for.
+    pub(super) asked: As,
 }
 
 impl<'a> Scan<'a> {
     pub(super) fn object(&mut self, form: &'static Form, room: usize) -> Result<Obj<'a>> {
         let mut members: Vec<(Cow<'a, str>, Node<'a>)> = Vec::with_capacity(room);
+        self.peek();
+        let from = self.at;
         let mut more = self.enter(b'{')?;
         while more {
             let key = self.key()?;
@@ -116,19 +121,16 @@ impl<'a> Scan<'a> {
         Ok(Obj {
             members,
             changed: false,
+            source: &self.text[from..self.at],
         })
     }
 
     #[inline]
-    fn value(
-        &mut self,
-        form: &'static Form,
-        key: &str,
-        before: &[Member<'a>],
-    ) -> Result<Node<'a>> {
+    fn value(&mut self, form: &'static Form, key: &str, before: &[Member<'a>]) -> Result<Node<'a>> {
         let how = match self.peek() {
             b'{' | b'[' => match form.find(key) {
                 Some(As::By(pick)) => pick(before),
+                Some(As::Asked) => self.asked,
                 how => how.unwrap_or(As::Text),
             },
             _ => As::Text,

@@ -70,7 +70,12 @@ fn edits() {
 
 #[test]
 fn a_closed_member_opens_when_asked() {
-    let mut o = Obj::open(r#"{"a":{"b":[{"c":1}]},"n":null,"s":""}"#, &Form::FLAT, Limits::default()).unwrap();
+    let mut o = Obj::open(
+        r#"{"a":{"b":[{"c":1}]},"n":null,"s":""}"#,
+        &Form::FLAT,
+        Limits::default(),
+    )
+    .unwrap();
     o.within("a", |a| a.each("b", |b| b.rename("c", "d")))
         .unwrap();
     o.within("n", |_| unreachable!()).unwrap();
@@ -94,7 +99,10 @@ fn no_object_gets_two_members_of_one_name() {
     }
     let mut o = open(r#"{"a":1,"b":2}"#).unwrap();
     assert_eq!(o.rename("a", "b"), Err(Error::Twice("b".into())));
-    assert_eq!(o.merge(open(r#"{"b":3}"#).unwrap()), Err(Error::Twice("b".into())));
+    assert_eq!(
+        o.merge(open(r#"{"b":3}"#).unwrap()),
+        Err(Error::Twice("b".into()))
+    );
     o.rename("a", "a").unwrap();
     o.put("b", Node::flag(false));
     assert_eq!(written(&o), r#"{"a":1,"b":false}"#);

@@ -1,0 +1,362 @@
+//! The agent's answers in the client's words: documents, events, and what its errors mean.
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use super::{
+    Binding, Dialect,
+    fault::{Fault, Kind},
+    op::Op,
+    reply::ReplyTo,
+    request::SPARE,
+    rpc,
+    shape::{
+        Loss, Notes, Options, Shape, State, Version, View,
+        card::{self, Interface},
+        state_of,
+    },
+};
+use crate::json::{self, As, Form, Node, Obj};
+
+mod errors;
+
+pub use errors::{from_status, read as read_fault};
+
+/// What the gateway says of itself in a card.
+#[derive(Clone, Debug)]
+pub struct Public {
+    /// Its interfaces, the preferred one first.
+    pub interfaces: Vec<Interface>,
+    /// Whether it lets webhooks be registered.
+    pub push: bool,
+}
+
+/// A document for the client.
+#[derive(Debug)]
+pub struct Document {
+    /// The body; `None` for a v0.3 REST delete, which is answered 204.
+    pub body: Option<Bytes>,
+    /// What the result says of its task.
+    pub seen: Seen,
+    /// What the client's shape could not carry.
+    pub lost: Vec<Loss>,
+    /// The page that comes after this one, of a list of webhooks.
+    pub next: Option<String>,
+}
+
+/// What an answer says, for policies, logs and `final`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The state of the task that it tells of.
+    pub state: Option<State>,
+    /// It is a status update: the only kind of event that carries `final`.
+    pub update: bool,
+    /// It is a bare message, after which nothing follows.
+    pub message: bool,
+}
+
+static ENVELOPE: Form = Form(&[
+    ("jsonrpc", As::Text),
+    ("id", As::Text),
+    ("result", As::Asked),
+    ("error", As::Text),
+]);
+
+/// A successful answer to `sent`, which differs from what was asked where one operation stands in for another.
+pub fn document(
+    to: &ReplyTo,
+    from: Dialect,
+    sent: Op,
+    body: &Bytes,
+    public: &Public,
+    options: &Options,
+) -> Result<Document, Fault> {
+    let text = text_of(body)?;
+    let mut notes = notes(to, options);
+    let result = result_of(from, sent, text, options)?;
+    let asked = to.op.unwrap_or(sent);
+    let mut canonical = from
+        .shape
+        .lift_result(sent, result, &mut notes)
+        .map_err(|e| bad(&e))?;
+    if asked == Op::ExtendedCard {
+        return extended_card(to, canonical, public, notes);
+    }
+    let next = (sent == Op::ListPush)
+        .then(|| canonical.string("nextPageToken").map(Cow::into_owned))
+        .flatten()
+        .filter(|t| !t.is_empty());
+    if asked == Op::GetPush && sent == Op::ListPush {
+        canonical = first_config(canonical)?;
+    }
+    let seen = seen_in(asked, &canonical);
+    let same = from.shape == Shape::V10 && to.dialect.shape == Shape::V10;
+    if same && let Some(text) = canonical.unchanged() {
+        return Ok(Document {
+            body: Some(wrap_text(to, body, text)),
+            seen,
+            lost: notes.lost,
+            next,
+        });
+    }
+    let node = to
+        .dialect
+        .shape
+        .lower_result(asked, canonical, &mut notes)
+        .map_err(|e| bad(&e))?;
+    let old_delete = asked == Op::DeletePush && to.dialect.shape.version() == Version::V03;
+    let body = match to.dialect.binding {
+        Binding::Rest if old_delete => None,
+        Binding::Rest | Binding::Rpc => Some(wrap(to, &node, body.len())),
+    };
+    Ok(Document {
+        body,
+        seen,
+        lost: notes.lost,
+        next,
+    })
+}
+
+fn notes<'o>(to: &ReplyTo, options: &'o Options) -> Notes<'o> {
+    let mut notes = Notes::new(options);
+    notes.twice = to.twice;
+    notes.history = to.history;
+    notes.context.clone_from(&to.context);
+    notes
+}
+
+fn text_of(body: &[u8]) -> Result<&str, Fault> {
+    std::str::from_utf8(body).map_err(|_| Fault::answer("it is not UTF-8"))
+}
+
+fn bad(error: &json::Error) -> Fault {
+    Fault::answer(error.to_string())
+}
+
+/// The result out of its binding.
+fn result_of<'a>(
+    from: Dialect,
+    sent: Op,
+    text: &'a str,
+    options: &Options,
+) -> Result<Node<'a>, Fault> {
+    let form = from.shape.result_form(sent);
+    if from.binding == Binding::Rest {
+        if text.trim().is_empty() && sent == Op::DeletePush {
+            return Ok(Node::Text("null"));
+        }
+        return Node::open(text, form, options.limits).map_err(|e| bad(&e));
+    }
+    let mut envelope =
+        Obj::open_asking(text, &ENVELOPE, form, options.limits).map_err(|e| bad(&e))?;
+    if envelope.raw("error").is_some_and(|e| e != "null") {
+        return Err(errors::read(200, text, sent));
+    }
+    match envelope.take("result") {
+        Some(node) => Ok(node),
+        // a2a-python drops a null result.
+        None if sent == Op::DeletePush => Ok(Node::Text("null")),
+        None => Err(Fault::answer("it has neither result nor error")),
+    }
+}
+
+fn first_config(mut list: Obj<'_>) -> Result<Obj<'_>, Fault> {
+    let configs = list.take_list("configs").map_err(|e| bad(&e))?;
+    let first = configs.into_iter().flatten().next();
+    first.ok_or_else(|| Fault::new(Kind::TaskNotFound, "the task has no push config"))
+}
+
+/// What a canonical result says of its task.
+fn seen_in(op: Op, r: &Obj<'_>) -> Seen {
+    let state = |o: Option<&Obj<'_>>| {
+        let state = o?.inside("status")?.string("state")?;
+        Some(state_of(&state))
+    };
+    match op {
+        Op::Send | Op::Stream | Op::Subscribe => Seen {
+            state: state(r.inside("task")).or_else(|| state(r.inside("statusUpdate"))),
+            update: r.has("statusUpdate"),
+            message: r.has("message"),
+        },
+        Op::Get | Op::Cancel => Seen {
+            state: state(Some(r)),
+            ..Seen::default()
+        },
+        Op::List
+        | Op::CreatePush
+        | Op::GetPush
+        | Op::ListPush
+        | Op::DeletePush
+        | Op::ExtendedCard => Seen::default(),
+    }
+}
+
+fn wrap(to: &ReplyTo, node: &Node<'_>, size: usize) -> Bytes {
+    let mut out = Vec::with_capacity(size + size / 8 + SPARE);
+    match to.dialect.binding {
+        Binding::Rest => node.write(&mut out),
+        Binding::Rpc => {
+            rpc::write_head(&to.id, "result", &mut out);
+            node.write(&mut out);
+            out.push(b'}');
+        }
+    }
+    out.into()
+}
+
+/// The same for text that passes as it came; REST needs no copy of it.
+fn wrap_text(to: &ReplyTo, body: &Bytes, text: &str) -> Bytes {
+    match to.dialect.binding {
+        Binding::Rest => body.slice_ref(text.as_bytes()),
+        Binding::Rpc => {
+            let mut out = Vec::with_capacity(text.len() + SPARE);
+            rpc::write_head(&to.id, "result", &mut out);
+            out.extend_from_slice(text.as_bytes());
+            out.push(b'}');
+            out.into()
+        }
+    }
+}
+
+fn extended_card(
+    to: &ReplyTo,
+    mut card: Obj<'_>,
+    public: &Public,
+    mut notes: Notes<'_>,
+) -> Result<Document, Fault> {
+    let view = match to.dialect.shape {
+        Shape::V10 => View::V10,
+        Shape::V03Proto => View::V03Proto,
+        Shape::V03Kind | Shape::V03Snake => View::V03,
+    };
+    lower_card(&mut card, Some(public), view, &mut notes).map_err(|e| bad(&e))?;
+    Ok(Document {
+        body: Some(wrap(to, &Node::Obj(card), 1024)),
+        seen: Seen::default(),
+        lost: notes.lost,
+        next: None,
+    })
+}
+
+fn lower_card(
+    card: &mut Obj<'_>,
+    public: Option<&Public>,
+    view: View,
+    notes: &mut Notes<'_>,
+) -> json::Result {
+    card::lift(card, notes)?;
+    if let Some(public) = public {
+        card::rewrite(card, &public.interfaces, public.push)?;
+    }
+    card::lower(card, view, notes)
+}
+
+/// A public card for its readers. Without `public` only the shape changes.
+pub fn card(
+    text: &str,
+    public: Option<&Public>,
+    view: View,
+    options: &Options,
+) -> Result<(Vec<u8>, Vec<Loss>), Fault> {
+    let mut notes = Notes::new(options);
+    let mut card = Obj::open(text, &card::CARD, options.limits).map_err(|e| bad(&e))?;
+    lower_card(&mut card, public, view, &mut notes).map_err(|e| bad(&e))?;
+    let mut out = Vec::with_capacity(text.len() * 2);
+    card.write(&mut out);
+    Ok((out, notes.lost))
+}
+
+/// One event in the client's words, appended as one `data:` line and a blank line. `last` says whether an
+/// interrupted state ends the stream (streams 4). An error of the agent is a fault.
+pub fn event(
+    to: &mut ReplyTo,
+    from: Dialect,
+    data: &[u8],
+    last: bool,
+    options: &Options,
+    lost: &mut Vec<Loss>,
+    out: &mut Vec<u8>,
+) -> Result<Seen, Fault> {
+    let text = text_of(data)?;
+    let mut e = open_event(from, text, options)?;
+    let mut notes = Notes::new(options);
+    notes.twice = to.twice;
+    notes.history = to.history;
+    notes.context = to.context.take();
+    notes.last = last;
+    let done = translate(to, from, &mut e, &mut notes, data, out);
+    to.context = notes.context;
+    lost.append(&mut notes.lost);
+    done
+}
+
+fn open_event<'a>(from: Dialect, text: &'a str, options: &Options) -> Result<Obj<'a>, Fault> {
+    let form = from.shape.event_form();
+    let (event, error) = if from.binding == Binding::Rest {
+        let e = Obj::open(text, form, options.limits).map_err(|e| bad(&e))?;
+        let error = e.has("error");
+        (Some(e), error)
+    } else {
+        let mut envelope = Obj::open_asking(text, &ENVELOPE, As::One(form), options.limits)
+            .map_err(|e| bad(&e))?;
+        let error = envelope.raw("error").is_some_and(|e| e != "null");
+        match envelope.take("result") {
+            Some(Node::Obj(e)) => (Some(e), error),
+            _ => (None, error),
+        }
+    };
+    match event {
+        _ if error => Err(errors::read(200, text, Op::Stream)),
+        Some(e) => Ok(e),
+        None => Err(Fault::answer("an event is not an object")),
+    }
+}
+
+fn translate(
+    to: &ReplyTo,
+    from: Dialect,
+    e: &mut Obj<'_>,
+    notes: &mut Notes<'_>,
+    data: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<Seen, Fault> {
+    from.shape.lift_event(e, notes).map_err(|e| bad(&e))?;
+    let seen = seen_in(Op::Stream, e);
+    let start = out.len();
+    let end = |out: &mut Vec<u8>| {
+        if memchr::memchr(b'\n', data).is_some() {
+            one_line(&mut out[start..]);
+        }
+        out.extend_from_slice(b"\n\n");
+    };
+    out.reserve(data.len() + SPARE);
+    out.extend_from_slice(b"data: ");
+    let rpc = to.dialect.binding == Binding::Rpc;
+    if rpc {
+        rpc::write_head(&to.id, "result", out);
+    }
+    let same = from.shape == Shape::V10 && to.dialect.shape == Shape::V10;
+    if same && let Some(text) = e.unchanged() {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        if let Err(error) = to.dialect.shape.lower_event(e, notes) {
+            out.truncate(start);
+            return Err(bad(&error));
+        }
+        e.write(out);
+    }
+    if rpc {
+        out.push(b'}');
+    }
+    end(out);
+    Ok(seen)
+}
+
+/// JSON has line ends only between its tokens, where a space does as well.
+fn one_line(text: &mut [u8]) {
+    for byte in text {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+}

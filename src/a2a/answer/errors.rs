@@ -1,0 +1,289 @@
+//! What an agent's error means. Many shapes are about; the reason decides first, then a code, then the status
+//! (errors 5, decision 5 of the design), since four A2A errors share 400 and 1.0.0 and 1.0.1 differ.
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{Fault, Kind, Op};
+use crate::json::{self, Limits};
+
+/// The members that error bodies are seen with.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Body<'a> {
+    /// An object in v1.0 and JSON-RPC; a class name from Java's v0.3.
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    /// A number: JSON-RPC code of JS's v0.3 REST.
+    #[serde(borrow)]
+    code: Option<&'a RawValue>,
+    /// A class name of Python 1's v0.3 layer, or the URI of `problem+json`.
+    r#type: Option<Value>,
+    message: Option<Value>,
+    /// `problem+json`, and FastAPI's own errors.
+    detail: Option<Value>,
+    title: Option<Value>,
+    /// `MemoryLake`.
+    error_code: Option<Value>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Inner<'a> {
+    code: Option<i64>,
+    status: Option<Value>,
+    message: Option<Value>,
+    #[serde(borrow)]
+    details: Option<&'a RawValue>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+/// Longer messages are cut: they are for a person.
+const MESSAGE: usize = 1000;
+
+/// The fault that an error body of an agent tells, whatever its dialect.
+pub fn read(status: u16, text: &str, op: Op) -> Fault {
+    if json::check(text, Limits::default()).is_err() {
+        return from_status(status, op, None);
+    }
+    let Ok(body) = serde_json::from_str::<Body<'_>>(text) else {
+        return from_status(status, op, None);
+    };
+    let inner = body
+        .error
+        .and_then(|e| serde_json::from_str::<Inner<'_>>(e.get()).ok());
+    let fault = match inner {
+        Some(inner) => of_object(status, &inner, op),
+        None => of_flat(status, &body, op),
+    };
+    normalised(fault, op)
+}
+
+/// `{error: {code, …}}`: JSON-RPC and v1.0 REST.
+fn of_object(status: u16, e: &Inner<'_>, op: Op) -> Fault {
+    let details = e.details.or(e.data).map(RawValue::get);
+    let details = details.filter(|d| d.starts_with('['));
+    let code = e.code.and_then(|c| i32::try_from(c).ok());
+    let rpc = code.filter(|c| *c < 0);
+    let http = code.and_then(|c| u16::try_from(c).ok()).unwrap_or(status);
+    let kind = reason_in(details)
+        .or_else(|| e.status.as_ref()?.as_str().and_then(Kind::of_reason))
+        .or_else(|| rpc.and_then(Kind::of_code))
+        .or_else(|| plain_status(status));
+    let kind = kind.unwrap_or_else(|| match rpc {
+        Some(code) => Kind::Foreign {
+            code,
+            status: if status < 400 { 500 } else { status },
+        },
+        None => from_status(http, op, None).kind,
+    });
+    let message = words(e.message.as_ref());
+    let mut fault = Fault::new(kind, message.unwrap_or_else(|| said_nothing(kind)));
+    fault.details = details
+        .filter(|d| !d.contains("DebugInfo"))
+        .map(str::to_owned);
+    fault
+}
+
+/// Bodies without an inner object: v0.3 REST of all SDKs, `problem+json`, `MemoryLake`.
+fn of_flat(status: u16, b: &Body<'_>, op: Op) -> Fault {
+    let text = |v: &Option<Value>| v.as_ref().and_then(Value::as_str).map(str::to_owned);
+    let class = b
+        .error
+        .and_then(|e| serde_json::from_str::<String>(e.get()).ok());
+    let kind = class
+        .as_deref()
+        .and_then(Kind::of_class)
+        .or_else(|| text(&b.r#type).as_deref().and_then(Kind::of_class))
+        .or_else(|| Kind::of_code(b.code?.get().parse().ok()?))
+        .or_else(|| memorylake(&text(&b.error_code)?, op))
+        .or_else(|| reason_in(b.data.map(RawValue::get)));
+    let message = words(b.message.as_ref())
+        .or_else(|| words(b.detail.as_ref()))
+        .or_else(|| words(b.title.as_ref()));
+    match kind {
+        Some(kind) => Fault::new(kind, message.unwrap_or_else(|| said_nothing(kind))),
+        None => from_status(status, op, message),
+    }
+}
+
+fn memorylake(code: &str, op: Op) -> Option<Kind> {
+    match code {
+        "INVALID_ARGUMENT" | "STATE_NOT_READY" | "ACTOR_INACTIVE" => Some(Kind::InvalidParams),
+        "NOT_FOUND" if !op.sends() => Some(Kind::TaskNotFound),
+        _ => Kind::of_reason(code),
+    }
+}
+
+/// `ErrorInfo.reason` among details.
+fn reason_in(details: Option<&str>) -> Option<Kind> {
+    let details: Value = serde_json::from_str(details?).ok()?;
+    let infos = details.as_array()?.iter();
+    infos
+        .filter_map(|d| d.get("reason")?.as_str())
+        .find_map(Kind::of_reason)
+}
+
+fn words(value: Option<&Value>) -> Option<String> {
+    let text = value?.as_str()?;
+    let short: String = text.chars().take(MESSAGE).collect();
+    Some(short).filter(|t| !t.is_empty())
+}
+
+fn said_nothing(kind: Kind) -> String {
+    format!("the agent answered {}", kind.wire().reason)
+}
+
+/// Statuses that say enough by themselves, on any binding.
+fn plain_status(status: u16) -> Option<Kind> {
+    match status {
+        401 => Some(Kind::Unauthenticated),
+        402 => Some(Kind::QuotaExceeded),
+        403 => Some(Kind::AccessDenied),
+        429 => Some(Kind::RateLimited),
+        503 => Some(Kind::Overloaded),
+        _ => None,
+    }
+}
+
+/// The fault for a status whose body says nothing that we can read; `message` if it said something.
+pub fn from_status(status: u16, op: Op, message: Option<String>) -> Fault {
+    let read = message.is_some();
+    let task = matches!(op, Op::Get | Op::Cancel | Op::Subscribe) || op.is_push();
+    let kind = plain_status(status).unwrap_or(match status {
+        400 | 422 if read => Kind::InvalidParams,
+        404 if read && task => Kind::TaskNotFound,
+        404 if read => Kind::MethodNotFound,
+        405 | 501 if read => Kind::UnsupportedOperation,
+        409 if read && op == Op::Cancel => Kind::TaskNotCancelable,
+        415 if read => Kind::ContentTypeNotSupported,
+        502 => Kind::BackendUnreachable,
+        504 => Kind::BackendTimeout,
+        200..=399 => Kind::InvalidAgentResponse,
+        _ => Kind::Foreign {
+            code: -32603,
+            status,
+        },
+    });
+    Fault::new(
+        kind,
+        message.unwrap_or_else(|| format!("the agent answered with HTTP status {status}")),
+    )
+}
+
+/// Where agents name one thing differently.
+fn normalised(mut fault: Fault, op: Op) -> Fault {
+    let cannot_follow = op == Op::Subscribe && fault.kind == Kind::TaskNotCancelable;
+    if cannot_follow {
+        fault.kind = Kind::UnsupportedOperation; // ADK's word for a task that has ended
+        fault.details = None;
+    }
+    fault.of_task = op.sends() || op == Op::Subscribe;
+    fault
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(status: u16, text: &str, op: Op) -> Kind {
+        read(status, text, op).kind
+    }
+
+    #[test]
+    fn the_reason_comes_before_the_status() {
+        let body = r#"{"error":{"code":400,"status":"FAILED_PRECONDITION","message":"m","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_CANCELABLE","domain":"a2a-protocol.org"}]}}"#;
+        assert_eq!(kind(400, body, Op::Cancel), Kind::TaskNotCancelable);
+        let rpc = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"m","data":[{"reason":"TASK_NOT_FOUND"}]}}"#;
+        assert_eq!(kind(200, rpc, Op::Get), Kind::TaskNotFound);
+    }
+
+    #[test]
+    fn every_shape_in_the_wild_is_understood() {
+        for (status, body, op, wanted) in [
+            (404, r#"{"message":"gone"}"#, Op::Get, Kind::TaskNotFound),
+            (
+                404,
+                r#"{"code":-32001,"message":"gone"}"#,
+                Op::Get,
+                Kind::TaskNotFound,
+            ),
+            (
+                409,
+                r#"{"error":"io.a2a.spec.TaskNotCancelableError","message":"no"}"#,
+                Op::Cancel,
+                Kind::TaskNotCancelable,
+            ),
+            (
+                400,
+                r#"{"type":"UnsupportedOperationError","message":"no"}"#,
+                Op::Get,
+                Kind::UnsupportedOperation,
+            ),
+            (
+                400,
+                r#"{"title":"Bad","detail":"no","status":400}"#,
+                Op::Send,
+                Kind::InvalidParams,
+            ),
+            (
+                402,
+                r#"{"success":false,"message":"no","error_code":"QUOTA_EXCEEDED"}"#,
+                Op::Send,
+                Kind::QuotaExceeded,
+            ),
+            (
+                404,
+                r#"{"success":false,"message":"no","error_code":"NOT_FOUND"}"#,
+                Op::Get,
+                Kind::TaskNotFound,
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"status":"BAD_REQUEST","message":"x"}}"#,
+                Op::Send,
+                Kind::Foreign {
+                    code: -32603,
+                    status: 400,
+                },
+            ),
+            (
+                200,
+                r#"{"jsonrpc":"2.0","error":{"code":-32050,"message":"x"}}"#,
+                Op::Send,
+                Kind::Foreign {
+                    code: -32050,
+                    status: 500,
+                },
+            ),
+            (
+                502,
+                "<html>Bad Gateway</html>",
+                Op::Send,
+                Kind::BackendUnreachable,
+            ),
+            (
+                404,
+                "<html></html>",
+                Op::Get,
+                Kind::Foreign {
+                    code: -32603,
+                    status: 404,
+                },
+            ),
+            (401, "", Op::Get, Kind::Unauthenticated),
+        ] {
+            assert_eq!(kind(status, body, op), wanted, "{body}");
+        }
+        assert_eq!(
+            kind(
+                200,
+                r#"{"error":{"code":-32002,"message":"x"}}"#,
+                Op::Subscribe
+            ),
+            Kind::UnsupportedOperation
+        );
+    }
+}

@@ -1,0 +1,322 @@
+//! How the client asked, and so how it is answered. Nothing else writes what a client sees of a fault
+//! (errors 2, streams 2).
+use http::StatusCode;
+use serde_json::json;
+
+use super::{
+    Binding, Dialect,
+    fault::{Fault, Kind, Wire},
+    op::Op,
+    rpc,
+    shape::Version,
+};
+
+/// Remembers how the client asked. Made from the head of a request, sharpened by its body.
+#[derive(Clone, Debug)]
+pub struct ReplyTo {
+    /// How the client speaks.
+    pub dialect: Dialect,
+    /// Its JSON-RPC id.
+    pub id: rpc::Id,
+    /// What it asked for, once known.
+    pub op: Option<Op>,
+    /// How it writes `fileWithBytes`, once seen.
+    pub twice: Option<bool>,
+    /// How much history it wants.
+    pub history: Option<u64>,
+    /// The context that it named, or that the first event named.
+    pub context: Option<String>,
+}
+
+/// The ways in which an answer's body is framed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// One JSON document.
+    Json,
+    /// Server-sent events.
+    Events,
+}
+
+/// A fault, told.
+#[derive(Debug)]
+pub struct Told {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// How the body is framed.
+    pub framing: Framing,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl ReplyTo {
+    /// For a client of whom only the head is known.
+    pub const fn new(dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            id: rpc::Id::NULL,
+            op: None,
+            twice: None,
+            history: None,
+            context: None,
+        }
+    }
+
+    /// Whether the client waits for events.
+    pub fn streams(&self) -> bool {
+        self.op.is_some_and(Op::streams)
+    }
+
+    /// A fault before anything was answered.
+    pub fn fault(&self, fault: &Fault) -> Told {
+        let mut body = Vec::with_capacity(256);
+        match self.dialect.binding {
+            Binding::Rpc if self.must_be_event(fault) => {
+                self.frame(fault, &mut body);
+                Told {
+                    status: StatusCode::OK,
+                    framing: Framing::Events,
+                    body,
+                }
+            }
+            Binding::Rpc => {
+                self.object(fault, &mut body);
+                Told {
+                    status: fault.around(),
+                    framing: Framing::Json,
+                    body,
+                }
+            }
+            Binding::Rest => {
+                self.object(fault, &mut body);
+                Told {
+                    status: self.status(fault),
+                    framing: Framing::Json,
+                    body,
+                }
+            }
+        }
+    }
+
+    /// v0.3 clients cannot read a JSON reply to a streaming call (decision 21), but for what is decided before
+    /// the method is known, and for statuses that must be seen as such.
+    fn must_be_event(&self, fault: &Fault) -> bool {
+        let early = matches!(
+            fault.kind,
+            Kind::Parse | Kind::InvalidRequest | Kind::MethodNotFound | Kind::TooLarge
+        );
+        let plain = fault.around() != StatusCode::OK;
+        self.streams() && self.dialect.shape.version() == Version::V03 && !early && !plain
+    }
+
+    fn status(&self, fault: &Fault) -> StatusCode {
+        match self.dialect.shape.version() {
+            Version::V03 => fault.status03(),
+            Version::V10 => fault.status(),
+        }
+    }
+
+    /// Appends the frame that ends a stream which broke. Only REST labels it: on JSON-RPC the envelope says it.
+    pub fn frame(&self, fault: &Fault, out: &mut Vec<u8>) {
+        if self.dialect.binding == Binding::Rest {
+            out.extend_from_slice(b"event: error\n");
+        }
+        out.extend_from_slice(b"data: ");
+        self.object(fault, out);
+        out.extend_from_slice(b"\n\n");
+    }
+
+    fn object(&self, fault: &Fault, out: &mut Vec<u8>) {
+        let wire = fault.kind.wire();
+        match (self.dialect.binding, self.dialect.shape.version()) {
+            (Binding::Rpc, version) => {
+                rpc::write_head(&self.id, "error", out);
+                let error = match version {
+                    Version::V03 => {
+                        json!({"code": wire.rpc, "message": fault.message, "data": data(fault, &wire)})
+                            .to_string()
+                    }
+                    Version::V10 => {
+                        let message = serde_json::Value::from(&*fault.message);
+                        let details = details(fault, &wire);
+                        format!(r#"{{"code":{},"message":{message},"data":{details}}}"#, wire.rpc)
+                    }
+                };
+                out.extend_from_slice(error.as_bytes());
+                out.push(b'}');
+            }
+            (Binding::Rest, Version::V10) => {
+                let message = serde_json::Value::from(&*fault.message);
+                let text = format!(
+                    r#"{{"error":{{"code":{},"status":"{}","message":{message},"details":{}}}}}"#,
+                    self.status(fault).as_u16(),
+                    wire.grpc,
+                    details(fault, &wire),
+                );
+                out.extend_from_slice(text.as_bytes());
+            }
+            (Binding::Rest, Version::V03) => {
+                // One body for four readers (decision 12): JS reads `code`, Python 1 `type`, Java `error`.
+                let class = format!("{}Error", wire.class);
+                let body = json!({
+                    "code": wire.rpc,
+                    "type": class,
+                    "error": format!("io.a2a.spec.{class}"),
+                    "message": fault.message,
+                    "data": data(fault, &wire),
+                });
+                out.extend_from_slice(body.to_string().as_bytes());
+            }
+        }
+    }
+}
+
+/// `data` of v0.3 is free-form: the reason and what goes with it.
+fn data(fault: &Fault, wire: &Wire) -> serde_json::Value {
+    let mut data = serde_json::Map::new();
+    data.insert("reason".into(), wire.reason.into());
+    for (key, value) in &fault.metadata {
+        data.insert((*key).into(), value.as_str().into());
+    }
+    data.into()
+}
+
+/// Details of v1.0: always an `ErrorInfo` (decision 40), that of the agent if it sent one.
+fn details(fault: &Fault, wire: &Wire) -> String {
+    let theirs = fault.details.as_deref().unwrap_or("[]");
+    if theirs.contains("google.rpc.ErrorInfo") {
+        return theirs.to_owned();
+    }
+    let metadata: serde_json::Map<_, _> = fault
+        .metadata
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), v.as_str().into()))
+        .collect();
+    let info = json!({
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": wire.reason,
+        "domain": domain(fault.kind),
+        "metadata": metadata,
+    });
+    let rest = theirs.trim().trim_start_matches('[').trim_start();
+    if rest.starts_with(']') {
+        format!("[{info}]")
+    } else {
+        format!("[{info},{rest}")
+    }
+}
+
+/// Who defines the reason.
+const fn domain(kind: Kind) -> &'static str {
+    match kind {
+        Kind::SlowBody
+        | Kind::TooLarge
+        | Kind::Unauthenticated
+        | Kind::AccessDenied
+        | Kind::RateLimited
+        | Kind::QuotaExceeded
+        | Kind::Overloaded
+        | Kind::BackendUnreachable
+        | Kind::BackendTimeout
+        | Kind::BackendBroken
+        | Kind::Foreign { .. } => "a2a-gateway",
+        Kind::TaskNotFound
+        | Kind::TaskNotCancelable
+        | Kind::PushNotSupported
+        | Kind::UnsupportedOperation
+        | Kind::ContentTypeNotSupported
+        | Kind::InvalidAgentResponse
+        | Kind::ExtendedCardNotConfigured
+        | Kind::ExtensionRequired
+        | Kind::VersionNotSupported
+        | Kind::Parse
+        | Kind::InvalidRequest
+        | Kind::MethodNotFound
+        | Kind::NoRoute
+        | Kind::WrongVerb
+        | Kind::InvalidParams
+        | Kind::Internal => "a2a-protocol.org",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(dialect: Dialect, op: Op, kind: Kind) -> (u16, String) {
+        let mut to = ReplyTo::new(dialect);
+        to.op = Some(op);
+        let told = to.fault(&Fault::new(kind, "why").with("taskId", "t"));
+        (told.status.as_u16(), String::from_utf8(told.body).unwrap())
+    }
+
+    #[test]
+    fn each_dialect_tells_a_fault_in_its_own_way() {
+        let info = r#"[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","domain":"a2a-protocol.org","metadata":{"taskId":"t"},"reason":"TASK_NOT_FOUND"}]"#;
+        let not_found = |d| told(d, Op::Get, Kind::TaskNotFound);
+        assert_eq!(
+            not_found(Dialect::J10),
+            (
+                200,
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32001,"message":"why","data":{info}}}}}"#
+                )
+            )
+        );
+        assert_eq!(
+            not_found(Dialect::R10),
+            (
+                404,
+                format!(
+                    r#"{{"error":{{"code":404,"status":"NOT_FOUND","message":"why","details":{info}}}}}"#
+                )
+            )
+        );
+        assert_eq!(
+            not_found(Dialect::J03),
+            (200, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"data":{"reason":"TASK_NOT_FOUND","taskId":"t"},"message":"why"}}"#.to_owned())
+        );
+        assert_eq!(
+            not_found(Dialect::R03P),
+            (404, r#"{"code":-32001,"data":{"reason":"TASK_NOT_FOUND","taskId":"t"},"error":"io.a2a.spec.TaskNotFoundError","message":"why","type":"TaskNotFoundError"}"#.to_owned())
+        );
+    }
+
+    #[test]
+    fn a_v03_stream_is_refused_by_one_frame_and_a_status_that_must_be_seen_by_status() {
+        let (status, body) = told(Dialect::J03, Op::Stream, Kind::InvalidParams);
+        assert_eq!(status, 200);
+        assert!(
+            body.starts_with("data: {\"jsonrpc\"") && body.ends_with("\n\n"),
+            "{body}"
+        );
+        assert!(
+            told(Dialect::J03, Op::Stream, Kind::Parse)
+                .1
+                .starts_with('{')
+        );
+        let (status, body) = told(Dialect::J03, Op::Stream, Kind::RateLimited);
+        assert_eq!(status, 429);
+        assert!(body.starts_with('{'));
+        assert!(
+            told(Dialect::J10, Op::Stream, Kind::InvalidParams)
+                .1
+                .starts_with('{')
+        );
+        assert_eq!(
+            told(Dialect::R03P, Op::Subscribe, Kind::UnsupportedOperation).0,
+            501
+        );
+    }
+
+    #[test]
+    fn the_agent_s_own_details_are_kept() {
+        let to = ReplyTo::new(Dialect::R10);
+        let mut fault = Fault::params("no");
+        fault.details = Some(r#"[{"@type":"x/google.rpc.BadRequest"}]"#.into());
+        let body = String::from_utf8(to.fault(&fault).body).unwrap();
+        assert!(
+            body.contains(r#""reason":"INVALID_PARAMS"},{"@type":"x/google.rpc.BadRequest"}]"#),
+            "{body}"
+        );
+    }
+}

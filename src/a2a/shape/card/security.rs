@@ -1,0 +1,190 @@
+//! Security schemes and requirements of a card: OpenAPI style in v0.3, one member a kind in v1.0.
+use super::Notes;
+use crate::json::{Form, Limits, Node, Obj, Result};
+
+/// v0.3 `type` and the v1.0 member for each kind.
+const KINDS: [(&str, &str); 5] = [
+    ("apiKey", "apiKeySecurityScheme"),
+    ("http", "httpAuthSecurityScheme"),
+    ("oauth2", "oauth2SecurityScheme"),
+    ("openIdConnect", "openIdConnectSecurityScheme"),
+    ("mutualTLS", "mtlsSecurityScheme"),
+];
+/// v1.0 holds one flow, taken in this order (decision 36).
+const FLOWS: [&str; 4] = [
+    "authorizationCode",
+    "clientCredentials",
+    "implicit",
+    "password",
+];
+const NEW_FLOW: &str = "deviceCode";
+
+/// Every scheme to v1.0. One that has both shapes keeps that of v1.0.
+pub(super) fn lift_schemes(schemes: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
+    schemes.each_member(|_, s| {
+        if let Some((_, new)) = KINDS.into_iter().find(|k| s.has(k.1)) {
+            let Some(inner) = s.take(new) else {
+                return Ok(());
+            };
+            *s = Obj::default();
+            s.put(new, inner);
+            return Ok(());
+        }
+        let Some(kind) = s.string("type").map(std::borrow::Cow::into_owned) else {
+            return Ok(());
+        };
+        let Some((_, new)) = KINDS.into_iter().find(|k| k.0 == kind) else {
+            return Ok(());
+        };
+        s.take("type");
+        s.rename("in", "location")?;
+        if new == "oauth2SecurityScheme" {
+            s.within("flows", |f| one_flow(f, notes))?;
+        }
+        s.wrap(new);
+        Ok(())
+    })
+}
+
+fn one_flow(flows: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
+    let Some(first) = FLOWS.into_iter().find(|f| flows.has(f)) else {
+        return Ok(());
+    };
+    flows.retain(|name, _| {
+        if name != first {
+            notes.lose("oauth2", "flows", "v1.0 holds one flow; the first is kept");
+        }
+        name == first
+    });
+    Ok(())
+}
+
+/// Every scheme to v0.3, beside that of v1.0 where `merged`. Gives the names of those that v0.3 cannot say.
+pub(super) fn lower_schemes(
+    schemes: &mut Obj<'_>,
+    merged: bool,
+    notes: &mut Notes<'_>,
+) -> Result<Vec<String>> {
+    let mut gone = vec![];
+    schemes.each_member(|name, s| {
+        let Some((old, new)) = KINDS.into_iter().find(|k| s.has(k.1)) else {
+            return Ok(());
+        };
+        if merged {
+            let mut text = vec![];
+            if let Some(inner) = s.get(new) {
+                inner.write(&mut text);
+            }
+            let text = String::from_utf8(text).unwrap_or_default();
+            s.put(new, Node::Made(text.clone()));
+            return flatten(s, old, &text, notes);
+        }
+        let inner = s.take_obj(new)?.unwrap_or_default();
+        *s = inner;
+        s.rename("location", "in")?;
+        s.put_first("type", Node::word(old));
+        if !lower_flows(s, notes)? {
+            gone.push(name.to_owned());
+        }
+        Ok(())
+    })?;
+    schemes.retain(|name, _| !gone.iter().any(|g| g == name));
+    Ok(gone)
+}
+
+/// Puts the content of a v1.0 scheme beside it, as members of a v0.3 one. It is copied, since the text that is
+/// opened here does not outlive this.
+fn flatten(s: &mut Obj<'_>, old: &'static str, text: &str, notes: &mut Notes<'_>) -> Result {
+    let mut inner = Obj::open(text, &Form::FLAT, Limits::CHECKED)?;
+    inner.rename("location", "in")?;
+    if !lower_flows(&mut inner, notes)? {
+        return Ok(());
+    }
+    s.put("type", Node::word(old));
+    for (key, node) in inner.members() {
+        let mut value = vec![];
+        node.write(&mut value);
+        let value = String::from_utf8(value).unwrap_or_default();
+        s.add(key.to_owned().into(), Node::Made(value))?;
+    }
+    Ok(())
+}
+
+/// False when nothing is left of an OAuth scheme.
+fn lower_flows(s: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result<bool> {
+    if !s.has("flows") {
+        return Ok(true);
+    }
+    let mut left = true;
+    s.within("flows", |f| {
+        if f.take(NEW_FLOW).is_some() {
+            notes.lose("oauth2", NEW_FLOW, "v0.3 does not have this flow");
+        }
+        f.within("authorizationCode", |c| {
+            if c.take("pkceRequired").is_some() {
+                notes.lose("oauth2", "pkceRequired", "v0.3 does not have it");
+            }
+            Ok(())
+        })?;
+        left = !f.is_empty();
+        Ok(())
+    })?;
+    Ok(left)
+}
+
+/// `[{"name":["scope"]}]` to `securityRequirements`.
+pub(super) fn lift_requirements(o: &mut Obj<'_>, list: &str, notes: &mut Notes<'_>) -> Result {
+    let mut out = vec![];
+    for requirement in
+        serde_json::from_str::<Vec<std::collections::BTreeMap<String, Vec<String>>>>(list)
+            .unwrap_or_else(|_| {
+                notes.lose("card", "security", "it is no list of requirements");
+                vec![]
+            })
+    {
+        let schemes: serde_json::Map<_, _> = requirement
+            .into_iter()
+            .map(|(name, scopes)| (name, serde_json::json!({ "list": scopes })))
+            .collect();
+        out.push(serde_json::json!({ "schemes": schemes }));
+    }
+    o.put(
+        "securityRequirements",
+        Node::Made(serde_json::Value::Array(out).to_string()),
+    );
+    Ok(())
+}
+
+/// The other way; requirements that name a scheme that is gone go with it.
+pub(super) fn lower_requirements(o: &mut Obj<'_>, keep: bool, gone: &[String]) -> Result {
+    let Some(node) = o.get("securityRequirements") else {
+        return Ok(());
+    };
+    let mut text = vec![];
+    node.write(&mut text);
+    let new: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+    let mut old = vec![];
+    for requirement in new.as_array().into_iter().flatten() {
+        let schemes = requirement.get("schemes").and_then(|s| s.as_object());
+        let Some(schemes) = schemes else { continue };
+        if schemes.keys().any(|name| gone.contains(name)) {
+            continue;
+        }
+        let flat: serde_json::Map<_, _> = schemes
+            .iter()
+            .map(|(name, scopes)| {
+                let list = scopes.get("list").cloned();
+                (name.clone(), list.unwrap_or_else(|| serde_json::json!([])))
+            })
+            .collect();
+        old.push(serde_json::Value::Object(flat));
+    }
+    if !keep {
+        o.take("securityRequirements");
+    }
+    o.put(
+        "security",
+        Node::Made(serde_json::Value::Array(old).to_string()),
+    );
+    Ok(())
+}
