@@ -218,25 +218,32 @@ const fn around(status: u16) -> u16 {
     }
 }
 
-/// One failed call. The caller gets `message` and `details`; `cause` is for the log.
+/// One failed call. The caller gets `message` and `more.details`; `more.cause` is for the log.
 #[derive(Clone, Debug)]
 pub struct Fault {
     /// What went wrong.
     pub kind: Kind,
     /// For the caller, and perhaps for a person.
     pub message: Cow<'static, str>,
+    /// When to come again, in seconds.
+    pub retry_after: Option<u32>,
+    /// Set where an operation is there but refuses this task: v0.3 REST says 400 then, not 501.
+    pub of_task: bool,
+    /// What few faults have.
+    pub more: Box<More>,
+}
+
+/// What few faults have.
+#[derive(Clone, Debug, Default)]
+pub struct More {
     /// For the log only.
     pub cause: Option<String>,
     /// The agent's own details, as the text of a JSON array of objects with `@type` (v1.0 9.5, 11.6).
     pub details: Option<String>,
     /// Members for `ErrorInfo.metadata`.
     pub metadata: Vec<(&'static str, String)>,
-    /// When to come again, in seconds.
-    pub retry_after: Option<u32>,
     /// `WWW-Authenticate` values of a 401 or 403.
     pub challenges: Vec<HeaderValue>,
-    /// Set where an operation is there but refuses this task: v0.3 REST says 400 then, not 501.
-    pub of_task: bool,
 }
 
 impl Fault {
@@ -245,12 +252,9 @@ impl Fault {
         Self {
             kind,
             message: message.into(),
-            cause: None,
-            details: None,
-            metadata: vec![],
             retry_after: None,
-            challenges: vec![],
             of_task: false,
+            more: Box::default(),
         }
     }
 
@@ -271,14 +275,14 @@ impl Fault {
     /// Adds words for the log.
     #[must_use]
     pub fn because(mut self, cause: impl Into<String>) -> Self {
-        self.cause = Some(cause.into());
+        self.more.cause = Some(cause.into());
         self
     }
 
     /// Adds a member to `ErrorInfo.metadata`.
     #[must_use]
     pub fn with(mut self, key: &'static str, value: impl Into<String>) -> Self {
-        self.metadata.push((key, value.into()));
+        self.more.metadata.push((key, value.into()));
         self
     }
 
@@ -308,7 +312,7 @@ fn code(status: u16) -> StatusCode {
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.kind.wire().reason, self.message)?;
-        match &self.cause {
+        match &self.more.cause {
             Some(cause) => write!(f, " ({cause})"),
             None => Ok(()),
         }

@@ -174,7 +174,7 @@ impl ReplyTo {
 fn data(fault: &Fault, wire: &Wire) -> serde_json::Value {
     let mut data = serde_json::Map::new();
     data.insert("reason".into(), wire.reason.into());
-    for (key, value) in &fault.metadata {
+    for (key, value) in &fault.more.metadata {
         data.insert((*key).into(), value.as_str().into());
     }
     data.into()
@@ -182,12 +182,11 @@ fn data(fault: &Fault, wire: &Wire) -> serde_json::Value {
 
 /// Details of v1.0: always an `ErrorInfo` (decision 40), that of the agent if it sent one.
 fn details(fault: &Fault, wire: &Wire) -> String {
-    let theirs = fault.details.as_deref().unwrap_or("[]");
+    let theirs = fault.more.details.as_deref().unwrap_or("[]");
     if theirs.contains("google.rpc.ErrorInfo") {
         return theirs.to_owned();
     }
-    let metadata: serde_json::Map<_, _> = fault
-        .metadata
+    let metadata: serde_json::Map<_, _> = fault.more.metadata
         .iter()
         .map(|(k, v)| ((*k).to_owned(), v.as_str().into()))
         .collect();
@@ -312,7 +311,7 @@ mod tests {
     fn the_agent_s_own_details_are_kept() {
         let to = ReplyTo::new(Dialect::R10);
         let mut fault = Fault::params("no");
-        fault.details = Some(r#"[{"@type":"x/google.rpc.BadRequest"}]"#.into());
+        fault.more.details = Some(r#"[{"@type":"x/google.rpc.BadRequest"}]"#.into());
         let body = String::from_utf8(to.fault(&fault).body).unwrap();
         assert!(
             body.contains(r#""reason":"INVALID_PARAMS"},{"@type":"x/google.rpc.BadRequest"}]"#),

@@ -81,7 +81,7 @@ fn of_object(status: u16, e: &Inner<'_>, op: Op) -> Fault {
     });
     let message = words(e.message.as_ref());
     let mut fault = Fault::new(kind, message.unwrap_or_else(|| said_nothing(kind)));
-    fault.details = details
+    fault.more.details = details
         .filter(|d| !d.contains("DebugInfo"))
         .map(str::to_owned);
     fault
@@ -178,7 +178,7 @@ fn normalised(mut fault: Fault, op: Op) -> Fault {
     let cannot_follow = op == Op::Subscribe && fault.kind == Kind::TaskNotCancelable;
     if cannot_follow {
         fault.kind = Kind::UnsupportedOperation; // ADK's word for a task that has ended
-        fault.details = None;
+        fault.more.details = None;
     }
     fault.of_task = op.sends() || op == Op::Subscribe;
     fault

@@ -1,0 +1,278 @@
+//! The settings, read twice: first as the file says them (`raw`, with the line of every key), then as
+//! they are meant: checked, typed, with no choice left open. All mistakes are told at once, each
+//! with its key and line, never with an excerpt: a file may hold secrets.
+//!
+//! A section that needs no second reading is one struct, shared by both (`sections`).
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+mod mean;
+mod raw;
+mod route;
+mod sections;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod units;
+mod url;
+
+pub use self::route::{Route, Segment, Target, Template};
+pub use self::sections::{
+    Binding, BytesEncoding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat,
+    Push, PushMode, RestDialect, Stream, Verb, Version,
+};
+pub use self::url::BaseUrl;
+
+/// A settings file is a few kilobytes; beyond this it is some other file.
+const MAX_FILE: usize = 1024 * 1024;
+
+/// All settings, as they are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// The address clients know us by; without one it follows from each request.
+    pub public_url: Option<BaseUrl>,
+    /// Where probes and metrics are served, if anywhere.
+    pub admin: Option<SocketAddr>,
+    /// Threads that serve, at least one.
+    pub workers: usize,
+    /// What is logged.
+    pub log: Level,
+    /// How the log is written.
+    pub log_format: LogFormat,
+    /// The agent behind the gateway.
+    pub backend: Backend,
+    /// Further agents, each below a path of its own.
+    pub routes: Vec<Route>,
+    /// What clients may speak.
+    pub dialects: Dialects,
+    /// Choices where the versions or their implementations disagree.
+    pub compat: Compat,
+    /// How event streams are kept.
+    pub stream: Stream,
+    /// Push notifications.
+    pub push: Push,
+    /// The agent card.
+    pub card: Card,
+    /// Browsers and proxies in front.
+    pub http: Http,
+    /// Bounds on what one caller may use.
+    pub limits: Limits,
+    /// How the gateway stops.
+    pub drain: Drain,
+}
+
+/// The agent behind the gateway and how it is spoken to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backend {
+    /// Its address; absent only where there are routes, or in a file read by [`check`].
+    pub url: Option<BaseUrl>,
+    /// The binding it speaks.
+    pub binding: Binding,
+    /// The version it speaks.
+    pub version: Version,
+    /// Whether cleartext connections speak HTTP/2 from the start.
+    pub http2: bool,
+    /// Most connections at once.
+    pub max_connections: usize,
+    /// How long a call waits for a free connection.
+    pub wait: Duration,
+    /// How long an unused connection is kept.
+    pub idle: Duration,
+    /// The verb by which a REST agent is subscribed to.
+    pub subscribe_verb: Verb,
+    /// The content type of REST requests to it.
+    pub rest_content_type: ContentType,
+    /// Certificates to trust beside the system's, as PEM.
+    pub ca_file: Option<PathBuf>,
+    /// Where its card is, below its host.
+    pub card_path: String,
+}
+
+/// Browsers and proxies in front.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Http {
+    /// What pages of other sites may do.
+    pub cors: Cors,
+    /// Peers whose `Forwarded` and `X-Forwarded-*` fields are believed.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+/// What pages of other sites may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cors {
+    /// The sites; an empty list switches CORS off.
+    pub origins: Origins,
+    /// How long a browser may remember the answer.
+    pub max_age: Duration,
+}
+
+/// The sites whose pages may call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origins {
+    /// All of them.
+    Any,
+    /// These, each as a browser writes it in `Origin`.
+    These(Vec<String>),
+}
+
+/// What the command line and the environment say; each goes before the file.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// `backend.url`
+    pub backend: Option<String>,
+    /// `listen`
+    pub listen: Option<SocketAddr>,
+    /// `public_url`
+    pub public_url: Option<String>,
+    /// `backend.binding`
+    pub binding: Option<Binding>,
+    /// `backend.version`
+    pub version: Option<Version>,
+    /// `admin`
+    pub admin: Option<SocketAddr>,
+    /// `workers`
+    pub workers: Option<usize>,
+    /// `log`
+    pub log: Option<Level>,
+}
+
+impl Config {
+    /// The settings of `file`, or the defaults without one, below what was said on the command line.
+    pub fn load(file: Option<&Path>, overrides: Overrides) -> Result<Self, Mistakes> {
+        let text = file.map_or(Ok(String::new()), read)?;
+        Self::parse(&text, overrides)
+    }
+
+    /// The same for a text that is already in memory.
+    pub fn parse(text: &str, overrides: Overrides) -> Result<Self, Mistakes> {
+        mean::mean(text, overrides, Agent::Required)
+    }
+
+    /// Whether there is nobody to send a call to.
+    fn lacks_agent(&self) -> bool {
+        self.backend.url.is_none() && self.routes.is_empty()
+    }
+}
+
+/// Whether settings must name an agent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Agent {
+    Required,
+    MayComeLater,
+}
+
+/// Checks a settings file by itself and says what to tell the user.
+///
+/// The address of the agent often comes from the environment, so a file without it is right.
+pub fn check(file: &Path) -> Result<String, Mistakes> {
+    let config = mean::mean(&read(file)?, Overrides::default(), Agent::MayComeLater)?;
+    let name = file.display();
+    if config.lacks_agent() {
+        return Ok(format!("{name}: no mistakes; {}", mean::NO_AGENT));
+    }
+    Ok(format!("{name}: no mistakes"))
+}
+
+/// The JSON Schema of the settings file.
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(raw::Raw);
+    format!("{:#}", schema.as_value())
+}
+
+fn read(file: &Path) -> Result<String, Mistakes> {
+    let fail = |why: &dyn fmt::Display| {
+        let says = format!("cannot read {}: {why}", file.display());
+        Mistakes::from(Mistake::new("", says))
+    };
+    let mut bytes = Vec::new();
+    let opened = File::open(file).map_err(|error| fail(&error))?;
+    // One more than allowed tells "too long" from "just fits", also for pipes and growing files.
+    let mut bounded = opened.take(MAX_FILE as u64 + 1);
+    bounded
+        .read_to_end(&mut bytes)
+        .map_err(|error| fail(&error))?;
+    if bytes.len() > MAX_FILE {
+        return Err(fail(&"it is longer than 1 MiB"));
+    }
+    String::from_utf8(bytes).map_err(|_| fail(&"it is not UTF-8 text"))
+}
+
+/// One thing that is wrong in the settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The path of the key, such as `limits.body`; empty for the file as a whole.
+    pub key: String,
+    /// The line in the file, if the value came from there.
+    pub line: Option<u64>,
+    /// What is wrong and what would be right; never the value.
+    pub says: String,
+}
+
+impl Mistake {
+    fn new(key: impl Into<String>, says: impl Into<String>) -> Self {
+        let (key, says) = (key.into(), says.into());
+        let line = None;
+        Self { key, line, says }
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        f.write_str(&self.says)
+    }
+}
+
+/// All that is wrong in the settings, in the order of the file; one line each when printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistakes(Vec<Mistake>);
+
+impl Mistakes {
+    /// The mistakes, one by one.
+    pub fn iter(&self) -> std::slice::Iter<'_, Mistake> {
+        self.0.iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Mistakes {
+    type Item = &'a Mistake;
+    type IntoIter = std::slice::Iter<'a, Mistake>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl From<Mistake> for Mistakes {
+    fn from(mistake: Mistake) -> Self {
+        Self(vec![mistake])
+    }
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, mistake) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            mistake.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Mistakes {}

@@ -1,0 +1,190 @@
+//! The settings as the file says them: the first reading, and the source of the JSON Schema. Addresses
+//! and templates are still text here. What the file leaves out has its default from here on.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::sections::{
+    Binding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat, Push, Stream,
+    Verb, Version,
+};
+use super::units::Time;
+
+/// The settings of a2a-gateway.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(title = "a2a-gateway settings")]
+pub(super) struct Raw {
+    /// Where clients connect: an address and a port.
+    pub(super) listen: String,
+    /// The address clients know the gateway by; without it, it follows from each request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) public_url: Option<String>,
+    /// Where probes and metrics are served: an address and a port of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) admin: Option<String>,
+    /// Threads that serve; 0 is one for each core.
+    #[schemars(range(min = 0, max = 1024))]
+    pub(super) workers: usize,
+    /// What is logged: this and all that is worse.
+    pub(super) log: Level,
+    /// How the log is written.
+    pub(super) log_format: LogFormat,
+    /// The agent behind the gateway.
+    pub(super) backend: Backend,
+    /// Further agents, each below a path of its own.
+    pub(super) routes: Vec<Route>,
+    /// What clients may speak.
+    pub(super) dialects: Dialects,
+    /// Choices where the versions or their implementations disagree.
+    pub(super) compat: Compat,
+    /// How event streams are kept.
+    pub(super) stream: Stream,
+    /// Push notifications.
+    pub(super) push: Push,
+    /// The agent card.
+    pub(super) card: Card,
+    /// Browsers and proxies in front.
+    pub(super) http: Http,
+    /// Bounds on what one caller may use.
+    pub(super) limits: Limits,
+    /// How the gateway stops.
+    pub(super) drain: Drain,
+}
+
+/// The agent behind the gateway.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Backend {
+    /// Its address; required unless there are routes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) url: Option<String>,
+    /// The binding it speaks.
+    pub(super) binding: Binding,
+    /// The version it speaks.
+    pub(super) version: Version,
+    /// Speak HTTP/2 from the start.
+    pub(super) http2: bool,
+    /// The most connections at once.
+    #[schemars(range(min = 1))]
+    pub(super) max_connections: usize,
+    /// How long a call waits for a free connection.
+    #[serde(with = "Time")]
+    pub(super) wait: Duration,
+    /// How long an unused connection is kept.
+    #[serde(with = "Time")]
+    pub(super) idle: Duration,
+    /// The verb by which a REST agent is subscribed to.
+    pub(super) subscribe_verb: Verb,
+    /// The content type of REST requests to it.
+    pub(super) rest_content_type: ContentType,
+    /// Certificates to trust beside the system's, as PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ca_file: Option<PathBuf>,
+    /// Where its card is, below its host.
+    pub(super) card_path: String,
+}
+
+/// Calls below a path go to an agent of their own.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+// Read as if they were not, so that both can be told missing at once.
+#[schemars(extend("required" = ["path", "backend"]))]
+pub(super) struct Route {
+    /// Where clients find the agent, such as `/agents/{id}`; a parameter is a whole segment.
+    #[schemars(with = "String")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) path: Option<String>,
+    /// Its address, with the same parameters in its path.
+    #[schemars(with = "String")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) backend: Option<String>,
+}
+
+/// Browsers and proxies in front.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Http {
+    /// What pages of other sites may do.
+    pub(super) cors: Cors,
+    /// Networks whose `Forwarded` and `X-Forwarded-*` fields are believed.
+    pub(super) trusted_proxies: Vec<String>,
+}
+
+/// What pages of other sites may do.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Cors {
+    /// The sites whose pages may call: a list, or "*" for all; none switches CORS off.
+    pub(super) origins: Origins,
+    /// How long a browser may remember the answer.
+    #[serde(with = "Time")]
+    pub(super) max_age: Duration,
+}
+
+/// One word or a list of them.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "expected \"*\" or a list such as [https://app.example]"
+)]
+#[schemars(inline)]
+pub(super) enum Origins {
+    /// "*".
+    One(#[schemars(extend("const" = "*"))] String),
+    /// Each as a browser writes it.
+    List(Vec<String>),
+}
+
+impl Default for Raw {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:8080".to_owned(),
+            public_url: None,
+            admin: None,
+            workers: 0,
+            log: Level::default(),
+            log_format: LogFormat::default(),
+            backend: Backend::default(),
+            routes: Vec::new(),
+            dialects: Dialects::default(),
+            compat: Compat::default(),
+            stream: Stream::default(),
+            push: Push::default(),
+            card: Card::default(),
+            http: Http::default(),
+            limits: Limits::default(),
+            drain: Drain::default(),
+        }
+    }
+}
+
+impl Default for Backend {
+    fn default() -> Self {
+        Self {
+            url: None,
+            binding: Binding::default(),
+            version: Version::default(),
+            http2: false,
+            max_connections: 1024,
+            wait: Duration::from_secs(5),
+            idle: Duration::from_mins(1),
+            subscribe_verb: Verb::default(),
+            rest_content_type: ContentType::default(),
+            ca_file: None,
+            card_path: "/.well-known/agent-card.json".to_owned(),
+        }
+    }
+}
+
+impl Default for Cors {
+    fn default() -> Self {
+        Self {
+            origins: Origins::List(Vec::new()),
+            max_age: Duration::from_mins(10),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The rules for single values, sections and routes.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::super::*;
+use super::{AGENT, good, wrong};
+
+/// One value after another at `key`; each must be a mistake there, on its line, without the value.
+fn all_wrong(key: &str, values: &[&str]) {
+    for value in values {
+        let text = nested(key, value);
+        let told = wrong(&text);
+        let at = format!("{key}: line ");
+        assert!(told.starts_with(&at), "{text}\n{told}");
+        assert!(!told.contains('\n'), "{text}\n{told}");
+    }
+}
+
+fn nested(key: &str, value: &str) -> String {
+    let mut text = String::new();
+    if !key.starts_with("backend.") {
+        text.push_str(AGENT);
+    }
+    for (depth, part) in key.split('.').enumerate() {
+        write!(text, "\n{}{part}:", "  ".repeat(depth)).expect("a String takes all");
+    }
+    if key.starts_with("backend.") && key != "backend.url" {
+        return format!("{text} {value}\n  url: http://agent\n");
+    }
+    format!("{text} {value}\n")
+}
+
+#[test]
+fn times_and_sizes_have_units() {
+    for (text, millis) in [
+        ("250ms", 250),
+        ("30s", 30_000),
+        ("10m", 600_000),
+        ("1h", 3_600_000),
+    ] {
+        let config = good(&nested("stream.keep_alive", text));
+        assert_eq!(config.stream.keep_alive, Duration::from_millis(millis));
+    }
+    for text in ["0", "0s", "\"0\""] {
+        let config = good(&nested("stream.final_grace", text));
+        assert_eq!(config.stream.final_grace, Duration::ZERO);
+    }
+    for (text, bytes) in [
+        ("16KiB", 16_384),
+        ("1MB", 1_000_000),
+        ("\"77\"", 77),
+        ("5000", 5_000),
+    ] {
+        assert_eq!(good(&nested("limits.event", text)).limits.event, bytes);
+    }
+    let times = [
+        "5",
+        "-1s",
+        "s",
+        "1.5s",
+        "1 s",
+        "1S",
+        "1d",
+        "''",
+        "true",
+        "[]",
+        "{}",
+        "~",
+        "9000h",
+        "1e3s",
+        "99999999999999999999s",
+        "18446744073709551615h",
+    ];
+    all_wrong("drain.grace", &times);
+    let sizes = [
+        "-1",
+        "1.5MiB",
+        "MiB",
+        "1mib",
+        "1 MiB",
+        "1M",
+        "''",
+        "true",
+        "[]",
+        "~",
+        "2000GiB",
+        "1e6",
+        "99999999999999999999",
+    ];
+    all_wrong("limits.event", &sizes);
+}
+
+#[test]
+fn every_value_has_its_rules() {
+    all_wrong(
+        "listen",
+        &["8080", "localhost:8080", "':8080'", "1.2.3.4", "''"],
+    );
+    all_wrong("admin", &["here", "\"127.0.0.1:8080\""]);
+    all_wrong(
+        "public_url",
+        &["agents.example", "http://h/?q", "http://h/#f", "http://u@h"],
+    );
+    all_wrong("workers", &["-1", "many", "1.5", "2000"]);
+    all_wrong("log", &["loud", "false", "[]"]);
+    all_wrong("log_format", &["xml"]);
+    all_wrong(
+        "backend.url",
+        &["''", "agent:80", "http://u:p@h", "http://h/{id}"],
+    );
+    all_wrong("backend.binding", &["grpc", "1"]);
+    all_wrong("backend.version", &["\"0.2\"", "1", "v1.0"]);
+    all_wrong("backend.http2", &["yes", "1", "\"true\""]);
+    all_wrong("backend.max_connections", &["0", "-1", "x"]);
+    all_wrong("backend.subscribe_verb", &["PUT", "post"]);
+    all_wrong("backend.rest_content_type", &["text/plain"]);
+    all_wrong(
+        "backend.card_path",
+        &["card.json", "''", "/a?b", "/a b", "/../b"],
+    );
+    all_wrong("backend.ca_file", &["''", "[]"]);
+    all_wrong("routes", &["/a", "{}", "5"]);
+    all_wrong("dialects", &["[]", "v03", "5"]);
+    all_wrong(
+        "dialects.v03_rest_dialects",
+        &["[]", "proto", "[proto, proto]"],
+    );
+    all_wrong("dialects.versions", &["1.1", "\"1.1\""]);
+    all_wrong("compat.r03p_file_bytes", &["triple"]);
+    all_wrong("compat.preserve_lossy", &["maybe"]);
+    all_wrong("push.mode", &["relay"]);
+    all_wrong(
+        "card.jsonrpc_path",
+        &["rpc", "/", "/rpc/", "/a//b", "/{x}", "/.."],
+    );
+    all_wrong(
+        "http.cors.origins",
+        &["https://a", "5", "{}", "[[]]", "[\"*\", http://a]"],
+    );
+    all_wrong("http.trusted_proxies", &["10.0.0.0/8", "5"]);
+    all_wrong("limits.head", &["8191", "0"]);
+    all_wrong("limits.headers", &["0", "10001"]);
+    all_wrong("limits.depth", &["0", "201", "-1"]);
+    all_wrong("limits.body", &["0", "257MiB"]);
+    all_wrong("limits.followers", &["0"]);
+    all_wrong("limits.send", &["0", "0s"]);
+}
+
+#[test]
+fn items_of_lists_are_told_by_number() {
+    for (key, list, item) in [
+        ("dialects.versions", "[\"1.1\", \"2.0\"]", 1),
+        ("dialects.versions", "[\"1.01\"]", 0),
+        ("dialects.versions", "[1.10]", 0),
+        ("dialects.v03_rest_dialects", "[proto, json]", 1),
+        ("http.trusted_proxies", "[10.0.0.0/8, ::/129]", 1),
+        ("http.cors.origins", "[https://a, https://b/path]", 1),
+        ("http.cors.origins", "[HTTPS://a]", 0),
+        ("http.cors.origins", "[https://A]", 0),
+    ] {
+        let told = wrong(&nested(key, list));
+        assert!(told.starts_with(&format!("{key}[{item}]: line ")), "{told}");
+    }
+}
+
+#[test]
+fn sets_that_leave_nothing_are_refused() {
+    let told = wrong(&format!("{AGENT}dialects: {{v03: false, v10: false}}\n"));
+    assert!(told.contains("v03 or v10 must be on"), "{told}");
+    let told = wrong(&format!(
+        "{AGENT}dialects: {{rest: false, jsonrpc: false}}\n"
+    ));
+    assert!(told.contains("jsonrpc or rest must be on"), "{told}");
+    good(&format!(
+        "{AGENT}dialects: {{rest: false, v03_rest_dialects: []}}\n"
+    ));
+}
+
+#[test]
+fn browsers_and_proxies() {
+    let text = "http: {cors: {origins: \"*\"}, trusted_proxies: [10.0.0.0/8, \"::1\"]}\n";
+    let http = good(&format!("{AGENT}{text}")).http;
+    assert_eq!(http.cors.origins, Origins::Any);
+    assert_eq!(http.trusted_proxies[1].to_string(), "::1/128");
+    let origins = good(&nested("http.cors.origins", "[https://a, http://b:81]"))
+        .http
+        .cors
+        .origins;
+    let expected = ["https://a", "http://b:81"].map(str::to_owned);
+    assert_eq!(origins, Origins::These(expected.to_vec()));
+}
+
+#[test]
+fn routes_with_the_same_shape_are_told() {
+    let text = "\
+routes:
+  - {path: '/a/{x}', backend: 'http://h/{x}'}
+  - {path: '/a/b', backend: 'http://h'}
+  - {path: '/a/{y}', backend: 'http://h/{y}'}
+  - 5
+";
+    let whole = wrong(text);
+    assert!(whole.starts_with("routes[3]: line 5: "), "{whole}");
+    let text = text.replace("  - 5\n", "");
+    let told = wrong(&text);
+    assert_eq!(
+        told,
+        "routes[2].path: line 4: matches the same paths as routes[0]"
+    );
+}
+
+#[test]
+fn routes_are_read() {
+    let text = "\
+routes:
+  - path: /workspaces/{workspaceId}/agents/{agentId}/a2a
+    backend: https://host/x/{workspaceId}/{agentId}/a2a
+";
+    let routes = good(text).routes;
+    assert_eq!(routes[0].path.segments().len(), 5);
+    assert_eq!(routes[0].backend.authority, "host");
+}
