@@ -134,7 +134,7 @@ impl Agent {
         deadline: Duration,
         again: bool,
     ) -> Result<Response<Body>, Error> {
-        let deadline = Instant::now() + deadline;
+        let deadline = after(deadline);
         let permit = self.room.enter(self.settings.wait, deadline).await?;
         let mut request = self.address(request)?;
         let mut spare = again.then(|| request.clone());
@@ -241,4 +241,10 @@ impl Agent {
             .map_err(|error| Error::Unreachable(error::chain(&error)))?;
         Ok(Box::new(Link::new(sender, connection, opened)))
     }
+}
+
+/// That long from now. Settings may say "for ever" with a number that no clock holds.
+fn after(time: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_hours(365 * 24);
+    Instant::now() + time.min(YEAR)
 }

@@ -11,13 +11,12 @@ use http::HeaderValue;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::Instant;
 
-use super::coding;
 use super::error::Error;
 use super::link::Link;
 use super::room::Pool;
 use super::streams::Ticket;
+use super::{after, coding};
 
 /// What the body comes over.
 pub(super) enum Source {
@@ -70,7 +69,7 @@ impl Body {
             Poll::Ready(whole) => whole,
             Poll::Pending => {
                 let rest = std::future::poll_fn(|cx| self.poll_gather(cx, &mut gathered, limit));
-                tokio::time::timeout_at(Instant::now() + deadline, rest)
+                tokio::time::timeout_at(after(deadline), rest)
                     .await
                     .map_err(|_| Error::Timeout { sent: true })?
             }

@@ -18,7 +18,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::error::{BadSettings, Error};
-use super::{Origin, Settings};
+use super::{Origin, Settings, after};
 
 const H1: &[u8] = b"http/1.1";
 const H2: &[u8] = b"h2";
@@ -52,7 +52,7 @@ impl Dialer {
 
     /// Connects, within the settings' patience and not beyond `deadline`.
     pub(super) async fn dial(&self, deadline: Instant) -> Result<Wire, Error> {
-        let patience = Instant::now() + self.connect;
+        let patience = after(self.connect);
         let until = patience.min(deadline);
         match tokio::time::timeout_at(until, self.connect(until)).await {
             Ok(Ok(wire)) => Ok(wire),

@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::Settings;
 use super::error::Error;
 use super::link::Link;
 use super::streams::STREAMS;
+use super::{Settings, after};
 
 /// The permits shared by all workers' agents.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ impl Room {
         if let Ok(permit) = Arc::clone(&self.0.permits).try_acquire_owned() {
             return Ok(permit);
         }
-        let patience = Instant::now() + wait;
+        let patience = after(wait);
         let permit = Arc::clone(&self.0.permits).acquire_owned();
         match tokio::time::timeout_at(patience.min(deadline), permit).await {
             Ok(Ok(permit)) => Ok(permit),

@@ -18,7 +18,7 @@ use super::connect::Dialer;
 use super::error::{self, Error};
 use super::link::Failed;
 use super::room::{Opened, Room, locked};
-use super::{SMALLEST_BUFFER, Settings};
+use super::{SMALLEST_BUFFER, Settings, after};
 
 /// Streams on one connection. Servers allow a hundred at least, as a rule.
 pub(super) const STREAMS: usize = 100;
@@ -111,13 +111,15 @@ impl Lines {
         };
         let message = failure.take_message();
         let error = failure.into_error();
-        Err(match message {
-            Some(request) => Failed::Unsent {
-                request: Box::new(request),
-                reused: slot.reused,
-                cause: error::chain(&error),
-            },
-            None => Failed::Broken(error.into()),
+        let Some(request) = message else {
+            return Err(Failed::Broken(error.into()));
+        };
+        // It takes no more; without this, the next attempt could pick it again, and again.
+        locked(&self.open).retain(|line| !Arc::ptr_eq(&line.load, &slot.ticket.0));
+        Err(Failed::Unsent {
+            request: Box::new(request),
+            reused: slot.reused,
+            cause: error::chain(&error),
         })
     }
 
@@ -133,7 +135,7 @@ impl Lines {
             return Ok(slot);
         }
         // Who waits behind another's attempt gets no more time than that one: it would fail in the same way.
-        let patience = Instant::now() + self.connect;
+        let patience = after(self.connect);
         let until = patience.min(deadline);
         let Ok(_turn) = tokio::time::timeout_at(until, self.dialling.lock()).await else {
             return Err(if deadline < patience {

@@ -208,3 +208,26 @@ async fn a_full_http2_connection_is_joined_by_another() {
     held.push(post(&agent).await.unwrap());
     assert_eq!(server.accepted(), 2);
 }
+
+/// There the sockets are watched by another thread than the one that polls, so a wake may come at any moment.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_wake_is_lost_on_several_threads() {
+    let server = Server::start(|mut peer| {
+        while peer.read_request().is_some() {
+            peer.write(STREAM);
+            for _ in 0..5 {
+                peer.write(&chunk(b"part"));
+            }
+            peer.write(b"0\r\n\r\n");
+        }
+    });
+    let agent = agent(&server);
+    let calls = (0..8).map(|_| async {
+        for _ in 0..100 {
+            let answer = whole(post(&agent).await.unwrap()).await.unwrap();
+            assert_eq!(answer.len(), 20);
+        }
+    });
+    futures_util::future::join_all(calls).await;
+    assert_eq!((server.accepted(), server.seen()), (8, 800));
+}
