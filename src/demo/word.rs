@@ -29,7 +29,7 @@ const LONGEST_SLOW: f64 = 60.0;
 
 /// Text that comes back changed from whoever reads numbers as floats or sorts keys.
 const DATA: &str = concat!(
-    r#"{"int":42,"beyond_double":9007199254740993,"trailing_zero":1.10,"exponent":1e2,"minus_zero":-0.0,"#,
+    r#"{"int":42,"float":2.5,"beyond_double":9007199254740993,"trailing_zero":1.10,"exponent":1e2,"minus_zero":-0.0,"#,
     r#""null":null,"true":true,"false":false,"list":[1,"two",null,{"three":3.0}],"empty":{},"nothing":[],"#,
     r#""unicode":"Grüße, 世界 🌍","escaped":"\u00e9 \ud83c\udf0d \"quoted\" \\ \/","kind":"a key named kind"}"#,
 );
