@@ -1,7 +1,11 @@
 //! a2a-gateway lets A2A clients of any version and binding talk to one agent.
 pub mod a2a;
 pub mod agent;
+pub mod card;
 pub mod cli;
 pub mod config;
+pub mod demo;
+pub mod gateway;
 pub mod json;
+pub mod reply;
 pub mod sse;

@@ -50,12 +50,13 @@ impl Body {
     }
 
     /// The whole body, at most `limit` bytes before and after decoding, within `deadline` from now.
-    /// `encoding` is the answer's `Content-Encoding`.
+    /// `encoding` is the answer's `Content-Encoding`; `room` is asked before more bytes are held.
     pub async fn collect(
         mut self,
         encoding: Option<&HeaderValue>,
         limit: usize,
         deadline: Duration,
+        mut room: impl FnMut(usize) -> bool,
     ) -> Result<Bytes, Error> {
         let announced = self.size_hint().lower();
         if usize::try_from(announced).is_ok_and(|announced| announced > limit) {
@@ -64,11 +65,13 @@ impl Body {
         let mut gathered = Gathered::default();
         // Mostly the body came together with the head: then no timer is needed.
         let at_once =
-            std::future::poll_fn(|cx| Poll::Ready(self.poll_gather(cx, &mut gathered, limit)));
+            std::future::poll_fn(|cx| Poll::Ready(self.poll_gather(cx, &mut gathered, limit, &mut room)));
         let whole = match at_once.await {
             Poll::Ready(whole) => whole,
             Poll::Pending => {
-                let rest = std::future::poll_fn(|cx| self.poll_gather(cx, &mut gathered, limit));
+                let rest = std::future::poll_fn(|cx| {
+                    self.poll_gather(cx, &mut gathered, limit, &mut room)
+                });
                 tokio::time::timeout_at(after(deadline), rest)
                     .await
                     .map_err(|_| Error::Timeout { sent: true })?
@@ -83,6 +86,7 @@ impl Body {
         cx: &mut Context<'_>,
         gathered: &mut Gathered,
         limit: usize,
+        room: &mut impl FnMut(usize) -> bool,
     ) -> Poll<Result<(), Error>> {
         while let Some(frame) = ready!(Pin::new(&mut *self).poll_frame(cx)?) {
             // Trailers say nothing that anybody here wants to know.
@@ -91,6 +95,9 @@ impl Body {
             };
             if gathered.len() + data.len() > limit {
                 return Poll::Ready(Err(Error::TooLarge("answer")));
+            }
+            if !room(data.len()) {
+                return Poll::Ready(Err(Error::NoRoom));
             }
             gathered.add(data, self.size_hint().lower());
         }

@@ -25,6 +25,9 @@ pub enum Error {
         /// What was seen.
         cause: String,
     },
+    /// The gateway has no memory left for the answer.
+    #[error("no memory is left for the agent's answer; see limits.buffered")]
+    NoRoom,
     /// The answer is larger than allowed.
     #[error("the agent's {0} is too large")]
     TooLarge(&'static str),
@@ -39,7 +42,7 @@ impl Error {
         match self {
             Self::Unreachable(_) | Self::Overloaded(_) => false,
             Self::Timeout { sent } | Self::Broken { sent, .. } => *sent,
-            Self::TooLarge(_) | Self::Undecodable(_) => true,
+            Self::NoRoom | Self::TooLarge(_) | Self::Undecodable(_) => true,
         }
     }
 

@@ -51,7 +51,7 @@ async fn get(agent: &Agent) -> Result<Response<Body>, Error> {
 
 async fn whole(response: Response<Body>) -> Result<Bytes, Error> {
     let (head, body) = response.into_parts();
-    body.collect(head.headers.get(CONTENT_ENCODING), LIMIT, LONG)
+    body.collect(head.headers.get(CONTENT_ENCODING), LIMIT, LONG, |_| true)
         .await
 }
 

@@ -1,0 +1,201 @@
+//! Header fields on their way through: what goes up to the agent, what comes down to the client, and what
+//! earlier proxies said (RFC 9110 7.6, RFC 7239).
+use std::net::IpAddr;
+
+use http::{HeaderMap, HeaderName, HeaderValue, header, uri::Authority};
+use ipnet::IpNet;
+
+use super::Peer;
+use crate::a2a::{Version, headers};
+
+const X_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const X_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const X_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
+/// Asks for losses to be told.
+pub const REPORT: HeaderName = HeaderName::from_static("a2a-gateway-report");
+/// Tells them.
+pub const LOSSES: HeaderName = HeaderName::from_static("a2a-gateway-losses");
+
+/// Fields of a request that are ours to write, or concern the client's own connection or cache.
+fn is_ours(name: &HeaderName) -> bool {
+    matches!(
+        *name,
+        header::HOST
+            | header::CONTENT_LENGTH
+            | header::CONTENT_TYPE
+            | header::CONTENT_ENCODING
+            | header::ACCEPT
+            | header::ACCEPT_ENCODING
+            | header::EXPECT
+            | header::RANGE
+            | header::IF_MATCH
+            | header::IF_NONE_MATCH
+            | header::IF_MODIFIED_SINCE
+            | header::IF_UNMODIFIED_SINCE
+            | header::IF_RANGE
+            | header::FORWARDED
+            | header::ORIGIN
+            | header::ACCESS_CONTROL_REQUEST_METHOD
+            | header::ACCESS_CONTROL_REQUEST_HEADERS
+    ) || *name == headers::VERSION
+        || *name == headers::EXTENSIONS
+        || *name == headers::X_EXTENSIONS
+        || *name == X_FOR
+        || *name == X_PROTO
+        || *name == X_HOST
+        || *name == X_PREFIX
+        || *name == REPORT
+}
+
+/// What goes up to the agent.
+pub struct Up<'a> {
+    /// The version it speaks.
+    pub version: Version,
+    /// The content type of the body, if there is one.
+    pub content: Option<&'static str>,
+    /// Whether events are wanted.
+    pub events: bool,
+    /// Whose fields about earlier proxies are believed.
+    pub trusted: &'a [IpNet],
+    /// Who sent the request.
+    pub peer: &'a Peer,
+}
+
+impl Up<'_> {
+    /// The fields for the agent, made from those of the client.
+    pub fn fields(&self, mut theirs: HeaderMap, asked: Version) -> HeaderMap {
+        headers::strip_hop_by_hop(&mut theirs);
+        let mut up = HeaderMap::with_capacity(theirs.len() + 8);
+        if let Some(extensions) = headers::take_extensions(&mut theirs, asked) {
+            let name = match self.version {
+                Version::V03 => headers::X_EXTENSIONS,
+                Version::V10 => headers::EXTENSIONS,
+            };
+            up.insert(name, extensions);
+        }
+        self.forwarded(&theirs, &mut up);
+        let mut last = None;
+        for (name, value) in theirs {
+            // A repeated field comes without its name.
+            if let Some(name) = name {
+                last = (!is_ours(&name)).then_some(name);
+            }
+            if let Some(name) = &last {
+                up.append(name.clone(), value);
+            }
+        }
+        let accept = if self.events {
+            "text/event-stream"
+        } else {
+            "application/json"
+        };
+        up.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        up.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if let Some(content) = self.content {
+            up.insert(header::CONTENT_TYPE, HeaderValue::from_static(content));
+        }
+        if self.version == Version::V10 {
+            up.insert(headers::VERSION, HeaderValue::from_static("1.0"));
+        }
+        up
+    }
+
+    fn forwarded(&self, theirs: &HeaderMap, up: &mut HeaderMap) {
+        let trusted = is_trusted(self.trusted, self.peer.addr.ip());
+        let mut chain = String::with_capacity(48);
+        if trusted {
+            for value in theirs.get_all(X_FOR) {
+                chain.push_str(value.to_str().unwrap_or("unknown"));
+                chain.push_str(", ");
+            }
+            for name in [X_PROTO, X_HOST, X_PREFIX, header::FORWARDED] {
+                if let Some(value) = theirs.get(&name) {
+                    up.insert(name, value.clone());
+                }
+            }
+        }
+        use std::fmt::Write as _;
+        let _infallible = write!(chain, "{}", self.peer.addr.ip());
+        if let Ok(chain) = HeaderValue::try_from(chain) {
+            up.insert(X_FOR, chain);
+        }
+        if !up.contains_key(X_PROTO) {
+            let scheme = if self.peer.tls { "https" } else { "http" };
+            up.insert(X_PROTO, HeaderValue::from_static(scheme));
+        }
+        if let (false, Some(host)) = (up.contains_key(X_HOST), theirs.get(header::HOST)) {
+            up.insert(X_HOST, host.clone());
+        }
+    }
+}
+
+/// Whether a peer's word about earlier proxies counts. An IPv4 address may come mapped into IPv6.
+pub fn is_trusted(trusted: &[IpNet], ip: IpAddr) -> bool {
+    let ip = ip.to_canonical();
+    trusted.iter().any(|net| net.contains(&ip))
+}
+
+/// The agent's fields for the client: not those about its connection, and not those about a body that is
+/// written anew.
+pub fn down(theirs: HeaderMap, version: Version) -> HeaderMap {
+    let mut fields = theirs;
+    headers::strip_hop_by_hop(&mut fields);
+    for name in [
+        header::CONTENT_LENGTH,
+        header::CONTENT_TYPE,
+        header::CONTENT_ENCODING,
+        header::ETAG,
+        header::LAST_MODIFIED,
+        header::ACCEPT_RANGES,
+        header::CONTENT_LOCATION,
+        header::SERVER,
+        header::ALT_SVC,
+        headers::VERSION,
+    ] {
+        fields.remove(name);
+    }
+    // A browser reads ours, and two would be none.
+    for name in [
+        header::ACCESS_CONTROL_ALLOW_ORIGIN,
+        header::ACCESS_CONTROL_ALLOW_CREDENTIALS,
+        header::ACCESS_CONTROL_EXPOSE_HEADERS,
+    ] {
+        fields.remove(name);
+    }
+    if let Some(extensions) = headers::take_extensions(&mut fields, version) {
+        headers::put_extensions(&mut fields, extensions, version);
+    }
+    fields
+}
+
+/// The address under which a client reached us, if it is one: `scheme://host[:port]`. Earlier proxies are
+/// asked only where they are trusted.
+pub fn own_address(
+    theirs: &HeaderMap,
+    uri_host: Option<&Authority>,
+    peer: &Peer,
+    trusted: &[IpNet],
+) -> Option<String> {
+    let believed = is_trusted(trusted, peer.addr.ip());
+    let text = |name: HeaderName| {
+        let value = believed.then(|| theirs.get(name)?.to_str().ok()).flatten()?;
+        let last = value.rsplit(',').next()?.trim();
+        (!last.is_empty()).then(|| last.to_owned())
+    };
+    let host = text(X_HOST)
+        .or_else(|| uri_host.map(ToString::to_string))
+        .or_else(|| Some(theirs.get(header::HOST)?.to_str().ok()?.to_owned()))?;
+    let authority: Authority = host.parse().ok()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    if authority.as_str().contains('@') || !authority.as_str().chars().all(plain) {
+        return None;
+    }
+    let scheme = match text(X_PROTO).as_deref() {
+        Some(s) if s.eq_ignore_ascii_case("https") => "https",
+        Some(s) if s.eq_ignore_ascii_case("http") => "http",
+        _ if peer.tls => "https",
+        _ => "http",
+    };
+    Some(format!("{scheme}://{authority}"))
+}

@@ -1,0 +1,180 @@
+//! Making a gateway out of settings.
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Budget, Gateway, Inner, Routes};
+use crate::{
+    a2a::{
+        Dialect,
+        detect::Accepts,
+        shape::{FileBytes, Options},
+    },
+    agent::{self, Agent, BadSettings, Origin, Room},
+    card::{Cards, Follow},
+    config::{self, BytesEncoding, Config, PushMode, RestDialect, Verb},
+    json::Limits,
+    reply::Speech,
+};
+
+/// Why no gateway can be made of these settings.
+pub type BadSetup = BadSettings;
+
+/// What all workers share, made once.
+#[derive(Clone)]
+pub struct Setup {
+    config: Arc<Config>,
+    options: Arc<Options>,
+    cards: Cards,
+    budget: Budget,
+    /// The connections' room, by origin.
+    rooms: HashMap<String, (agent::Settings, Room)>,
+}
+
+impl Setup {
+    /// Checks what can be checked without connecting.
+    pub fn new(config: Config) -> Result<Self, BadSetup> {
+        let options = Arc::new(options(&config));
+        let cards = Cards::new(config.card.clone(), config.limits.card, options.clone());
+        let budget = Budget::new(config.limits.buffered);
+        let mut rooms = HashMap::new();
+        let routes = config.routes.iter().map(|r| &r.backend);
+        let mut origins: Vec<String> = routes
+            .map(|t| format!("{}://{}", t.scheme, t.authority))
+            .collect();
+        if let Some(url) = &config.backend.url {
+            origins.push(format!("{}://{}", url.scheme(), url.authority()));
+        }
+        for origin in origins {
+            if !rooms.contains_key(&origin) {
+                let settings = agent_settings(&config, &origin)?;
+                Agent::new(&settings, Room::new(&settings))?; // roots and names are read now, not on the first call
+                let room = Room::new(&settings);
+                rooms.insert(origin, (settings, room));
+            }
+        }
+        Ok(Self {
+            config: Arc::new(config),
+            options,
+            cards,
+            budget,
+            rooms,
+        })
+    }
+
+    /// A gateway for one worker. `follow` runs what outlives its request; `stop` ends streams.
+    pub fn gateway(&self, follow: Follow, stop: CancellationToken) -> Result<Gateway, BadSetup> {
+        let config = &*self.config;
+        let mut made: HashMap<String, Arc<Agent>> = HashMap::new();
+        let routes = Routes::new(config, |origin| {
+            if let Some(agent) = made.get(origin) {
+                return Ok(agent.clone());
+            }
+            let agent = match self.rooms.get(origin) {
+                Some((settings, room)) => Agent::new(settings, room.clone())?,
+                None => {
+                    let settings = agent_settings(config, origin)?;
+                    Agent::new(&settings, Room::new(&settings))?
+                }
+            };
+            let agent = Arc::new(agent);
+            made.insert(origin.to_owned(), agent.clone());
+            Ok(agent)
+        })?;
+        let dialect = dialect(&config.backend);
+        Ok(Gateway(Arc::new(Inner {
+            routes,
+            dialect,
+            subscribe_by_get: AtomicBool::new(config.backend.subscribe_verb == Verb::Get),
+            accepts: accepts(config),
+            options: self.options.clone(),
+            speech: Arc::new(Speech {
+                from: dialect,
+                options: self.options.clone(),
+                final_grace: config.stream.final_grace,
+                keep_alive: config.stream.keep_alive,
+                idle: config.limits.stream_idle,
+                event: config.limits.event,
+            }),
+            limits: config.limits.clone(),
+            http: config.http.clone(),
+            backend: config.backend.clone(),
+            push: config.push.mode == PushMode::Passthrough,
+            rest_content_type: config.compat.rest_content_type.as_str(),
+            public_url: config
+                .public_url
+                .as_ref()
+                .map(|u| u.to_string().trim_end_matches('/').to_owned()),
+            rpc_path: config.card.jsonrpc_path.clone(),
+            cards: self.cards.clone(),
+            budget: self.budget.clone(),
+            follow,
+            stop,
+        })))
+    }
+}
+
+fn agent_settings(config: &Config, origin: &str) -> Result<agent::Settings, BadSetup> {
+    let (origin, _) = Origin::parse(origin)?;
+    let backend = &config.backend;
+    Ok(agent::Settings {
+        http2: backend.http2,
+        max_connections: backend.max_connections,
+        wait: backend.wait,
+        connect: config.limits.connect,
+        idle: backend.idle,
+        ca_file: backend.ca_file.clone(),
+        ..agent::Settings::new(origin)
+    })
+}
+
+fn dialect(backend: &config::Backend) -> Dialect {
+    match (backend.binding, backend.version) {
+        (config::Binding::Jsonrpc, config::Version::V10) => Dialect::J10,
+        (config::Binding::Rest, config::Version::V10) => Dialect::R10,
+        (config::Binding::Jsonrpc, config::Version::V03) => Dialect::J03,
+        (config::Binding::Rest, config::Version::V03) => Dialect::R03P,
+    }
+}
+
+fn options(config: &Config) -> Options {
+    let compat = &config.compat;
+    Options {
+        file_bytes: match compat.r03p_file_bytes {
+            BytesEncoding::Auto => FileBytes::Auto,
+            BytesEncoding::Single => FileBytes::Single,
+            BytesEncoding::Double => FileBytes::Double,
+        },
+        strict_030: compat.r03p_strict_030,
+        preserve_lossy: compat.preserve_lossy,
+        generate_message_id: compat.generate_message_id,
+        v03_rest_blocking: compat.v03_rest_default_blocking,
+        v10_accept_blocking: compat.v10_accept_blocking,
+        limits: Limits {
+            depth: config.limits.depth,
+            members: config.limits.members,
+        },
+    }
+}
+
+fn accepts(config: &Config) -> Accepts {
+    let d = &config.dialects;
+    let rest = |dialect| d.v03_rest_dialects.contains(&dialect);
+    Accepts {
+        v03: d.v03,
+        v10: d.v10,
+        rpc: d.jsonrpc,
+        rest: d.rest,
+        proto: rest(RestDialect::Proto),
+        kind: rest(RestDialect::Kind),
+        snake: rest(RestDialect::Snake),
+        v03_list: d.v03_list_tasks,
+        versions: d.versions.clone(),
+        rpc_path: config.card.jsonrpc_path.clone(),
+        agent_json: d.agent_json,
+    }
+}
+

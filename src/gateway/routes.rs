@@ -1,0 +1,258 @@
+//! Which agent a path belongs to. A route's parameters are whole segments, carried over as they were written,
+//! so that nothing in them can act as a separator, a step up, or the start of a query.
+use std::{fmt::Write as _, sync::Arc};
+
+use http::uri::PathAndQuery;
+
+use crate::{
+    a2a::{Fault, Kind},
+    agent::Agent,
+    config::{Config, Segment, Template},
+};
+
+/// One way to an agent.
+pub struct Route {
+    /// Where clients find it; empty for the only agent of a gateway without routes.
+    template: Vec<Segment>,
+    /// Where it is.
+    target: Vec<Segment>,
+    /// The target as it was written, where it has no parameters.
+    plain: Option<String>,
+    /// The connection to it.
+    pub agent: Arc<Agent>,
+}
+
+/// All ways to agents.
+pub struct Routes {
+    /// The path of the public URL, without a slash at its end: taken off where a request has it.
+    prefix: String,
+    all: Vec<Arc<Route>>,
+}
+
+/// A path, matched.
+pub struct Matched<'p> {
+    /// The route.
+    pub route: Arc<Route>,
+    /// The agent's base path, filled in.
+    pub base: String,
+    /// The public path of the agent, filled in, below the public URL.
+    pub public: &'p str,
+    /// What is left below that.
+    pub rest: &'p str,
+}
+
+impl Routes {
+    /// `agents` gives the connection for a scheme and authority.
+    pub fn new<E>(
+        config: &Config,
+        mut agents: impl FnMut(&str) -> Result<Arc<Agent>, E>,
+    ) -> Result<Self, E> {
+        let mut all = vec![];
+        for r in &config.routes {
+            let origin = format!("{}://{}", r.backend.scheme, r.backend.authority);
+            all.push(Arc::new(Route {
+                template: r.path.segments().to_vec(),
+                target: r.backend.path.segments().to_vec(),
+                plain: None,
+                agent: agents(&origin)?,
+            }));
+        }
+        // Literal segments before parameters: the most particular route wins.
+        all.sort_by_key(|r| {
+            let literal = |s: &Segment| matches!(s, Segment::Literal(_));
+            std::cmp::Reverse((r.template.len(), r.template.iter().filter(|s| literal(s)).count()))
+        });
+        if let Some(url) = &config.backend.url {
+            all.push(Arc::new(Route {
+                template: vec![],
+                target: vec![],
+                plain: Some(url.path().to_owned()),
+                agent: agents(&format!("{}://{}", url.scheme(), url.authority()))?,
+            }));
+        }
+        let prefix = config.public_url.as_ref().map_or("", |u| u.path());
+        Ok(Self {
+            prefix: prefix.trim_end_matches('/').to_owned(),
+            all,
+        })
+    }
+
+    /// The agent that a path belongs to.
+    pub fn find<'p>(&self, path: &'p str) -> Result<Matched<'p>, Fault> {
+        let path = below(path, &self.prefix).unwrap_or(path);
+        for route in &self.all {
+            if let Some((public, rest, values)) = fits(&route.template, path) {
+                let base = match &route.plain {
+                    Some(plain) => plain.clone(),
+                    None => fill(&route.target, &route.template, &values)?,
+                };
+                return Ok(Matched {
+                    route: route.clone(),
+                    base,
+                    public,
+                    rest,
+                });
+            }
+        }
+        Err(Fault::new(Kind::NoRoute, "there is no agent at this path"))
+    }
+
+    /// Every agent that is connected to.
+    pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
+        self.all.iter().map(|r| &r.agent)
+    }
+}
+
+/// What follows a prefix of whole segments.
+fn below<'p>(path: &'p str, prefix: &str) -> Option<&'p str> {
+    let rest = path.strip_prefix(prefix)?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
+/// The public path, what is below it, and the parameters' values, if the path begins as the template says.
+fn fits<'p>(template: &[Segment], path: &'p str) -> Option<(&'p str, &'p str, Vec<&'p str>)> {
+    let mut rest = path;
+    let mut values = vec![];
+    for segment in template {
+        let after = rest.strip_prefix('/')?;
+        let end = after.find('/').unwrap_or(after.len());
+        let given = &after[..end];
+        match segment {
+            Segment::Literal(text) if text != given => return None,
+            Segment::Literal(_) => {}
+            Segment::Parameter(_) if given.is_empty() => return None,
+            Segment::Parameter(_) => values.push(given),
+        }
+        rest = &after[end..];
+    }
+    let public = &path[..path.len() - rest.len()];
+    Some((public, rest, values))
+}
+
+/// The target with the parameters' values. They stay percent-encoded as they came; what a server could take
+/// for more than one plain segment is refused.
+fn fill(target: &[Segment], template: &[Segment], values: &[&str]) -> Result<String, Fault> {
+    let names = template.iter().filter_map(|s| match s {
+        Segment::Parameter(name) => Some(name),
+        Segment::Literal(_) => None,
+    });
+    let known: Vec<_> = names.zip(values).collect();
+    let mut path = String::new();
+    for segment in target {
+        match segment {
+            Segment::Literal(text) => {
+                let _infallible = write!(path, "/{text}");
+            }
+            Segment::Parameter(name) => {
+                let value = known.iter().find(|(n, _)| *n == name);
+                let value = value.map_or("", |(_, v)| v);
+                if !harmless(value) {
+                    return Err(Fault::new(
+                        Kind::NoRoute,
+                        "a parameter of the path is not one plain segment",
+                    ));
+                }
+                let _infallible = write!(path, "/{value}");
+            }
+        }
+    }
+    Ok(path)
+}
+
+fn harmless(value: &str) -> bool {
+    let Ok(text) = percent_encoding::percent_decode_str(value).decode_utf8() else {
+        return false;
+    };
+    let dots = !text.is_empty() && text.bytes().all(|c| c == b'.');
+    let control = text.bytes().any(|c| c < 0x20 || c == 0x7f);
+    !dots && !control && !text.contains(['/', '\\', '?', '#', '%', ';'])
+}
+
+/// A path for the agent. What the parts were made from was checked, so that this does not fail.
+pub fn target(base: &str, path: &str) -> Result<PathAndQuery, Fault> {
+    let whole = match (base, path) {
+        ("", "") => "/".to_owned(),
+        (base, "") => base.to_owned(),
+        (base, path) => format!("{}{path}", base.trim_end_matches('/')),
+    };
+    PathAndQuery::try_from(whole)
+        .map_err(|e| Fault::new(Kind::Internal, "the agent's address is not usable").because(e.to_string()))
+}
+
+/// A template as it is written, for the log.
+pub fn written(template: &Template) -> String {
+    template.segments().iter().fold(String::new(), |mut out, s| {
+        let _infallible = match s {
+            Segment::Literal(text) => write!(out, "/{text}"),
+            Segment::Parameter(name) => write!(out, "/{{{name}}}"),
+        };
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        agent::{Origin, Room, Settings},
+        config::Overrides,
+    };
+
+    fn routes(yaml: &str) -> Routes {
+        let config = Config::parse(yaml, Overrides::default()).unwrap();
+        Routes::new(&config, |origin| {
+            let settings = Settings::new(Origin::parse(origin)?.0);
+            Agent::new(&settings, Room::new(&settings)).map(Arc::new)
+        })
+        .unwrap()
+    }
+
+    const YAML: &str = "
+public_url: https://agents.example.com/pub
+backend: {url: 'http://one.test/base'}
+routes:
+  - {path: '/ws/{w}/agents/{a}/a2a', backend: 'http://two.test/x/{a}/of/{w}/a2a'}
+  - {path: '/ws/main/agents/{a}/a2a', backend: 'http://two.test/main/{a}'}
+";
+
+    fn at(routes: &Routes, path: &str) -> Option<(String, String, String)> {
+        let m = routes.find(path).ok()?;
+        Some((m.base, m.public.to_owned(), m.rest.to_owned()))
+    }
+
+    #[test]
+    fn a_path_finds_its_agent() {
+        let routes = routes(YAML);
+        let found = |path, base: &str, public: &str, rest: &str| {
+            let said = Some((base.to_owned(), public.to_owned(), rest.to_owned()));
+            assert_eq!(at(&routes, path), said, "{path}");
+        };
+        found("/ws/w1/agents/a%201/a2a/v1/message:send", "/x/a%201/of/w1/a2a", "/ws/w1/agents/a%201/a2a", "/v1/message:send");
+        found("/pub/ws/w1/agents/a1/a2a", "/x/a1/of/w1/a2a", "/ws/w1/agents/a1/a2a", "");
+        found("/ws/main/agents/a1/a2a/", "/main/a1", "/ws/main/agents/a1/a2a", "/");
+        found("/pub/tasks/t", "/base", "", "/tasks/t");
+        found("/public", "/base", "", "/public");
+    }
+
+    #[test]
+    fn no_parameter_leaves_its_place() {
+        let routes = routes(YAML);
+        for bad in ["..", ".", "%2e%2E", "a%2Fb", "a%5Cb", "a%3Fb", "a%23b", "a%252Fb", "%00", "a;b"] {
+            let path = format!("/ws/{bad}/agents/a1/a2a");
+            assert_eq!(at(&routes, &path), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_agent_s_path_is_joined_once() {
+        for (base, path, whole) in [
+            ("", "", "/"),
+            ("/", "", "/"),
+            ("/rpc/", "", "/rpc/"),
+            ("/base/", "/message:send", "/base/message:send"),
+            ("", "/tasks/t?historyLength=1", "/tasks/t?historyLength=1"),
+        ] {
+            assert_eq!(target(base, path).unwrap(), whole);
+        }
+    }
+}

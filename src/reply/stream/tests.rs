@@ -1,0 +1,1 @@
+//! Streams with a scripted agent and a paused clock.
