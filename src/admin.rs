@@ -1,0 +1,203 @@
+//! Probes on a port of their own, so that neither callers nor a full house of connections stand in their way.
+//!
+//! A small table of paths over the same server as the calls', on one thread and with tighter limits. What a route
+//! says is a plain function: it reads flags and counters and never waits.
+
+use std::convert::Infallible;
+use std::io::{Error, Result};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::combinators::MapErr;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+
+use crate::server::{self, Peer, Running, Service, Settings};
+
+/// How long a probe may take to say what it wants, or may stay silent.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Probes and scrapers are few.
+const MAX_CONNECTIONS: usize = 64;
+/// How long a drain waits for an answer that is being written.
+const GRACE: Duration = Duration::from_secs(1);
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// What a path says.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// The type of its text.
+    pub content_type: &'static str,
+    /// Its text.
+    pub text: String,
+}
+
+impl Page {
+    /// Plain text.
+    pub fn plain(status: StatusCode, text: impl Into<String>) -> Self {
+        Self {
+            status,
+            content_type: PLAIN,
+            text: text.into(),
+        }
+    }
+}
+
+/// A path, and what it says to GET and HEAD.
+pub struct Route {
+    path: &'static str,
+    page: Box<dyn Fn() -> Page + Send + Sync>,
+}
+
+impl Route {
+    /// A path that says what `page` returns, asked each time.
+    pub fn new(path: &'static str, page: impl Fn() -> Page + Send + Sync + 'static) -> Self {
+        Self {
+            path,
+            page: Box::new(page),
+        }
+    }
+
+    /// `/livez`: the process answers.
+    pub fn live() -> Self {
+        Self::new("/livez", || Page::plain(StatusCode::OK, "ok\n"))
+    }
+
+    /// `/readyz`: calls are welcome, or why they are not.
+    pub fn ready(
+        ready: impl Fn() -> std::result::Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        Self::new("/readyz", move || match ready() {
+            Ok(()) => Page::plain(StatusCode::OK, "ok\n"),
+            Err(why) => Page::plain(StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
+        })
+    }
+}
+
+/// Serves `routes` at `listen`, if it is to be served at all.
+pub fn start(listen: Option<SocketAddr>, routes: Vec<Route>) -> Result<Option<Running>> {
+    let Some(listen) = listen else {
+        return Ok(None);
+    };
+    let settings = Settings {
+        name: "admin",
+        listen,
+        workers: 1,
+        max_connections: MAX_CONNECTIONS,
+        silence: PATIENCE,
+        header: PATIENCE,
+        write_stall: PATIENCE,
+        max_head: 8 * 1024,
+        max_followers: 0,
+        drain_grace: GRACE,
+        http2: false,
+        ..Settings::default()
+    };
+    let admin = Admin(routes.into());
+    server::start(settings, move |_| admin.clone()).map(Some)
+}
+
+#[derive(Clone)]
+struct Admin(Arc<[Route]>);
+
+impl Admin {
+    fn page(&self, method: &Method, path: &str) -> Page {
+        let Some(route) = self.0.iter().find(|route| route.path == path) else {
+            return Page::plain(StatusCode::NOT_FOUND, "not found\n");
+        };
+        if *method == Method::GET || *method == Method::HEAD {
+            return (route.page)();
+        }
+        Page::plain(StatusCode::METHOD_NOT_ALLOWED, "GET or HEAD\n")
+    }
+}
+
+impl Service for Admin {
+    type Body = MapErr<Full<Bytes>, fn(Infallible) -> Error>;
+
+    fn call(
+        &self,
+        request: Request<Incoming>,
+        _: Peer,
+    ) -> impl Future<Output = Response<Self::Body>> + Send + 'static + use<> {
+        let page = self.page(request.method(), request.uri().path());
+        let never: fn(Infallible) -> Error = |never| match never {};
+        let mut response = Response::new(Full::from(page.text).map_err(never));
+        *response.status_mut() = page.status;
+        let fields = response.headers_mut();
+        fields.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static(page.content_type),
+        );
+        fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if page.status == StatusCode::METHOD_NOT_ALLOWED {
+            fields.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+        }
+        std::future::ready(response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    use super::*;
+
+    fn ask(addr: SocketAddr, line: &str) -> String {
+        let mut io = TcpStream::connect(addr).unwrap();
+        write!(
+            io,
+            "{line} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        io.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn routes_answer() {
+        let draining = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&draining);
+        let ready = move || {
+            if flag.load(Relaxed) {
+                return Err("draining".to_owned());
+            }
+            Ok(())
+        };
+        let listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let routes = vec![Route::live(), Route::ready(ready)];
+        let running = start(listen, routes).unwrap().unwrap();
+        let addr = running.local_addr;
+
+        let live = ask(addr, "GET /livez");
+        assert!(live.starts_with("HTTP/1.1 200 OK\r\n"), "{live}");
+        assert!(live.ends_with("\r\n\r\nok\n"), "{live}");
+        let head = ask(addr, "HEAD /livez");
+        assert!(head.contains("content-length: 3\r\n"), "{head}");
+        assert!(head.ends_with("\r\n\r\n"), "{head}");
+        assert!(ask(addr, "GET /readyz?verbose").starts_with("HTTP/1.1 200"));
+        draining.store(true, Relaxed);
+        let busy = ask(addr, "GET /readyz");
+        assert!(busy.starts_with("HTTP/1.1 503"), "{busy}");
+        assert!(busy.ends_with("draining\n"), "{busy}");
+        assert!(ask(addr, "GET /").starts_with("HTTP/1.1 404"));
+        let post = ask(addr, "POST /livez");
+        assert!(post.starts_with("HTTP/1.1 405"), "{post}");
+        assert!(post.contains("allow: GET, HEAD\r\n"), "{post}");
+
+        running.drain();
+        assert!(running.wait().clean());
+    }
+
+    #[test]
+    fn nothing_listens_without_an_address() {
+        assert!(start(None, vec![Route::live()]).unwrap().is_none());
+    }
+}
