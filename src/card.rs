@@ -153,12 +153,18 @@ impl Cards {
         if let Some(etag) = old.and_then(|o| o.etag.as_ref()) {
             request = request.header(header::IF_NONE_MATCH, etag);
         }
-        let request = request
-            .body(Bytes::new())
-            .map_err(|e| Fault::new(Kind::Internal, "the card's address is not usable").because(e.to_string()))?;
-        let response = place.agent.send(request, PATIENCE, true).await.map_err(away)?;
+        let request = request.body(Bytes::new()).map_err(|e| {
+            Fault::new(Kind::Internal, "the card's address is not usable").because(e.to_string())
+        })?;
+        let response = place
+            .agent
+            .send(request, PATIENCE, true)
+            .await
+            .map_err(away)?;
         let (head, body) = response.into_parts();
-        let max_age = max_age(&head.headers).unwrap_or(self.settings.max_age).min(FRESHEST);
+        let max_age = max_age(&head.headers)
+            .unwrap_or(self.settings.max_age)
+            .min(FRESHEST);
         if head.status == StatusCode::NOT_MODIFIED
             && let Some(old) = old
         {
@@ -180,7 +186,11 @@ impl Cards {
         // Checked here, so that a broken card never takes the place of a good one.
         let readable = std::str::from_utf8(&text).map_err(|e| Fault::answer(e.to_string()))?;
         answer::card(readable, None, shape::View::V10, &self.options)?;
-        Ok(fresh(text, max_age, head.headers.get(header::ETAG).cloned()))
+        Ok(fresh(
+            text,
+            max_age,
+            head.headers.get(header::ETAG).cloned(),
+        ))
     }
 }
 
@@ -195,8 +205,11 @@ fn fresh(text: Bytes, max_age: Duration, etag: Option<HeaderValue>) -> Arc<Card>
 }
 
 fn away(error: crate::agent::Error) -> Fault {
-    Fault::new(Kind::BackendUnreachable, "the agent's card cannot be fetched")
-        .because(error.to_string())
+    Fault::new(
+        Kind::BackendUnreachable,
+        "the agent's card cannot be fetched",
+    )
+    .because(error.to_string())
 }
 
 fn stale(fault: &Fault) {
@@ -215,9 +228,15 @@ fn max_age(fields: &HeaderMap) -> Option<Duration> {
     for word in words {
         match word.split_once('=') {
             Some(("max-age", seconds)) => {
-                age = seconds.trim_matches('"').parse().ok().map(Duration::from_secs);
+                age = seconds
+                    .trim_matches('"')
+                    .parse()
+                    .ok()
+                    .map(Duration::from_secs);
             }
-            None if matches!(word.as_str(), "no-store" | "no-cache") => return Some(Duration::ZERO),
+            None if matches!(word.as_str(), "no-store" | "no-cache") => {
+                return Some(Duration::ZERO);
+            }
             _ => {}
         }
     }

@@ -10,12 +10,15 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header, request::Parts};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
+    request::Parts,
+};
 use hyper::body::Incoming;
 use tokio_util::sync::CancellationToken;
 
-pub mod budget;
 mod body;
+pub mod budget;
 mod cors;
 mod exchange;
 mod forward;
@@ -95,7 +98,9 @@ impl Gateway {
             gateway.dispatch(head, body, &peer).await
         };
         if let Some(origin) = origin
-            && !response.headers().contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN)
+            && !response
+                .headers()
+                .contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN)
         {
             cors::mark(response.headers_mut(), origin);
         }
@@ -111,7 +116,12 @@ impl Gateway {
 }
 
 impl Inner {
-    async fn dispatch(self: &Arc<Self>, head: Parts, body: Incoming, peer: &Peer) -> Response<Reply> {
+    async fn dispatch(
+        self: &Arc<Self>,
+        head: Parts,
+        body: Incoming,
+        peer: &Peer,
+    ) -> Response<Reply> {
         let path = head.uri.path().to_owned();
         let mut to = ReplyTo::new(detect::likely(&path, None));
         let asked = match self.look(&head, &path, &mut to) {
@@ -134,7 +144,10 @@ impl Inner {
     /// What the head says, before anything is read.
     fn look<'p>(&self, head: &Parts, path: &'p str, to: &mut ReplyTo) -> Result<Asked<'p>, Fault> {
         if head.headers.get_all(header::HOST).iter().count() > 1 {
-            return Err(Fault::new(Kind::InvalidRequest, "there is more than one Host"));
+            return Err(Fault::new(
+                Kind::InvalidRequest,
+                "there is more than one Host",
+            ));
         }
         let matched = self.routes.find(path)?;
         let said = headers::version(&head.headers, head.uri.query(), &self.accepts.versions);
@@ -214,7 +227,9 @@ impl Inner {
             Target::Rpc | Target::Card => true,
         };
         if takes_body && !headers::is_json(&head.headers) {
-            return Err(unsupported("the body's content type is not application/json"));
+            return Err(unsupported(
+                "the body's content type is not application/json",
+            ));
         }
         body::read(body, self.limits.body, self.limits.body_time, hold).await
     }
@@ -301,7 +316,10 @@ impl Inner {
         };
         let mut response = Response::new(Reply::Empty);
         let fields = response.headers_mut();
-        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        fields.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
         fields.insert(header::VARY, HeaderValue::from_static("A2A-Version"));
         let caching = match &self.public_url {
             Some(_) => format!("public, max-age={}", max_age.as_secs()),
@@ -368,7 +386,10 @@ impl Inner {
             fields.append(header::WWW_AUTHENTICATE, challenge.clone());
         }
         if status == StatusCode::METHOD_NOT_ALLOWED {
-            fields.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, POST, DELETE, OPTIONS"));
+            fields.insert(
+                header::ALLOW,
+                HeaderValue::from_static("GET, HEAD, POST, DELETE, OPTIONS"),
+            );
         }
         response
     }
@@ -384,7 +405,10 @@ fn put_framing(fields: &mut HeaderMap, framing: Framing, json: &'static str) {
             fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(json));
         }
         Framing::Events => {
-            fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+            fields.insert(
+                header::CONTENT_TYPE,
+                HeaderValue::from_static("text/event-stream"),
+            );
             fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
             fields.insert(
                 HeaderName::from_static("x-accel-buffering"),
@@ -423,7 +447,12 @@ fn losses_value(lost: &[Loss]) -> Option<HeaderValue> {
 
 fn log_losses(lost: &[Loss], of: &str) {
     for loss in lost {
-        tracing::debug!(path = loss.label(), why = loss.why, of, "lost in translation");
+        tracing::debug!(
+            path = loss.label(),
+            why = loss.why,
+            of,
+            "lost in translation"
+        );
     }
 }
 

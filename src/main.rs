@@ -1,2 +1,66 @@
-//! The binary.
-fn main() {}
+//! The binary: arguments, settings, log, run, exit code.
+use std::{ffi::OsStr, process::ExitCode};
+
+use a2a_gateway::{
+    cli::{Cli, Command},
+    config::{self, Config, LogFormat, Overrides},
+    log, run,
+};
+
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let is_blank = |name: &OsStr| std::env::var_os(name).is_some_and(|v| v.is_empty());
+    let cli = match Cli::read(std::env::args_os(), is_blank) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    match cli.command {
+        Command::Serve(serve) => {
+            let file = serve.config.clone();
+            match Config::load(file.as_deref(), Overrides::from(&*serve)) {
+                Ok(config) => {
+                    log::start(config.log, config.log_format);
+                    ended(run::serve(config))
+                }
+                Err(mistakes) => wrong(&mistakes),
+            }
+        }
+        Command::Demo(demo) => {
+            log::start(config::Level::Warn, LogFormat::Text);
+            let usual = std::net::SocketAddr::from(([127, 0, 0, 1], 8080));
+            ended(run::demo(demo.listen.unwrap_or(usual)))
+        }
+        Command::Check(check) => match config::check(&check.config) {
+            Ok(said) => {
+                println!("{said}");
+                ExitCode::SUCCESS
+            }
+            Err(mistakes) => wrong(&mistakes),
+        },
+        Command::Schema => {
+            println!("{}", config::schema());
+            ExitCode::SUCCESS
+        }
+        Command::Translate(_) => ExitCode::FAILURE,
+    }
+}
+
+fn wrong(mistakes: &dyn std::fmt::Display) -> ExitCode {
+    eprintln!("{mistakes}");
+    ExitCode::FAILURE
+}
+
+/// 0 when all that ran could end, 1 when something was cut or could not begin.
+fn ended(done: std::io::Result<bool>) -> ExitCode {
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("a2a-gateway: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

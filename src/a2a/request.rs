@@ -378,7 +378,8 @@ fn written(r: &Obj<'_>, size: usize) -> Vec<u8> {
 
 /// The same list of webhooks, from another page on.
 pub fn next_page(call: &Call, token: &str, options: &Options) -> Result<Canonical, Fault> {
-    let inner = |e: String| Fault::new(Kind::Internal, "the next page cannot be asked for").because(e);
+    let inner =
+        |e: String| Fault::new(Kind::Internal, "the next page cannot be asked for").because(e);
     let text = std::str::from_utf8(call.params.text()).map_err(|e| inner(e.to_string()))?;
     let form = Shape::V10.request_form(Op::ListPush);
     let mut r = Obj::open(text, form, options.limits).map_err(|e| inner(e.to_string()))?;

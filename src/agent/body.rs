@@ -64,8 +64,9 @@ impl Body {
         }
         let mut gathered = Gathered::default();
         // Mostly the body came together with the head: then no timer is needed.
-        let at_once =
-            std::future::poll_fn(|cx| Poll::Ready(self.poll_gather(cx, &mut gathered, limit, &mut room)));
+        let at_once = std::future::poll_fn(|cx| {
+            Poll::Ready(self.poll_gather(cx, &mut gathered, limit, &mut room))
+        });
         let whole = match at_once.await {
             Poll::Ready(whole) => whole,
             Poll::Pending => {

@@ -104,7 +104,10 @@ where
 }
 
 fn too_large(limit: usize) -> Fault {
-    Fault::new(Kind::TooLarge, format!("payload too large; at most {limit} bytes are taken"))
+    Fault::new(
+        Kind::TooLarge,
+        format!("payload too large; at most {limit} bytes are taken"),
+    )
 }
 
 /// All bodies together hold too much.

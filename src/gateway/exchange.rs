@@ -2,13 +2,18 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, response::Parts};
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, response::Parts,
+};
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{Inner, body, budget::Hold, forward, log_losses, losses_value, put_framing, put_version, routes, uri};
+use super::{
+    Inner, body, budget::Hold, forward, log_losses, losses_value, put_framing, put_version, routes,
+    uri,
+};
 use crate::{
     a2a::{
-        Binding, Call, Dialect, Fault, Kind, Op, Shape, Version,
+        Binding, Call, Dialect, Fault, Kind, Op, Shape,
         answer::{self, Document, Public},
         headers,
         reply::{Framing, ReplyTo},
@@ -77,7 +82,9 @@ impl Exchange {
         let second = self.send(&Method::GET).await?;
         if second.status().is_success() {
             self.gateway.subscribe_by_get.store(true, Relaxed);
-            tracing::info!("the agent is subscribed to by GET from now on; set backend.subscribe_verb to save a request");
+            tracing::info!(
+                "the agent is subscribed to by GET from now on; set backend.subscribe_verb to save a request"
+            );
         }
         Ok(second)
     }
@@ -117,7 +124,9 @@ impl Exchange {
         if let Some(coding) = head.headers.get(header::CONTENT_ENCODING)
             && coding.as_bytes() != b"identity"
         {
-            return Err(Fault::answer("the event stream is compressed, though identity was asked for"));
+            return Err(Fault::answer(
+                "the event stream is compressed, though identity was asked for",
+            ));
         }
         log_losses(&self.lost, self.call.op.name());
         let version = self.to.dialect.shape.version();
@@ -132,7 +141,11 @@ impl Exchange {
     }
 
     /// A whole answer to a streaming call becomes its only event (streams 8).
-    async fn lone_event(mut self, head: Parts, body: agent::Body) -> Result<Response<Reply>, Fault> {
+    async fn lone_event(
+        mut self,
+        head: Parts,
+        body: agent::Body,
+    ) -> Result<Response<Reply>, Fault> {
         let text = self.collect(&head, body).await?;
         let mut out = vec![];
         let gateway = self.gateway.clone();
@@ -268,7 +281,9 @@ impl Exchange {
         let coding = head.headers.get(header::CONTENT_ENCODING);
         let hold = &mut self.hold;
         let text = body
-            .collect(coding, ERROR, self.gateway.limits.first_byte, |more| hold.grow(more))
+            .collect(coding, ERROR, self.gateway.limits.first_byte, |more| {
+                hold.grow(more)
+            })
             .await;
         let text = text.ok().and_then(|t| String::from_utf8(t.to_vec()).ok());
         let mut fault = match text {
@@ -331,9 +346,10 @@ fn unanswered(error: &agent::Error, op: Op) -> Fault {
         ),
         E::Timeout { .. } => (Kind::BackendTimeout, "the agent did not answer in time"),
         E::Broken { .. } => (Kind::BackendBroken, "the agent's answer broke off"),
-        E::TooLarge(_) | E::Undecodable(_) => {
-            (Kind::InvalidAgentResponse, "the agent's answer cannot be read")
-        }
+        E::TooLarge(_) | E::Undecodable(_) => (
+            Kind::InvalidAgentResponse,
+            "the agent's answer cannot be read",
+        ),
     };
     let mut fault = Fault::new(kind, words).because(error.to_string());
     if matches!(error, E::Overloaded(_)) {
@@ -341,4 +357,3 @@ fn unanswered(error: &agent::Error, op: Op) -> Fault {
     }
     fault
 }
-

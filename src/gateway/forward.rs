@@ -91,7 +91,10 @@ impl Up<'_> {
             "application/json"
         };
         up.insert(header::ACCEPT, HeaderValue::from_static(accept));
-        up.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        up.insert(
+            header::ACCEPT_ENCODING,
+            HeaderValue::from_static("identity"),
+        );
         if let Some(content) = self.content {
             up.insert(header::CONTENT_TYPE, HeaderValue::from_static(content));
         }
@@ -179,7 +182,9 @@ pub fn own_address(
 ) -> Option<String> {
     let believed = is_trusted(trusted, peer.addr.ip());
     let text = |name: HeaderName| {
-        let value = believed.then(|| theirs.get(name)?.to_str().ok()).flatten()?;
+        let value = believed
+            .then(|| theirs.get(name)?.to_str().ok())
+            .flatten()?;
         let last = value.rsplit(',').next()?.trim();
         (!last.is_empty()).then(|| last.to_owned())
     };

@@ -177,4 +177,3 @@ fn accepts(config: &Config) -> Accepts {
         agent_json: d.agent_json,
     }
 }
-

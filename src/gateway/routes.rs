@@ -60,7 +60,10 @@ impl Routes {
         // Literal segments before parameters: the most particular route wins.
         all.sort_by_key(|r| {
             let literal = |s: &Segment| matches!(s, Segment::Literal(_));
-            std::cmp::Reverse((r.template.len(), r.template.iter().filter(|s| literal(s)).count()))
+            std::cmp::Reverse((
+                r.template.len(),
+                r.template.iter().filter(|s| literal(s)).count(),
+            ))
         });
         if let Some(url) = &config.backend.url {
             all.push(Arc::new(Route {
@@ -175,19 +178,23 @@ pub fn target(base: &str, path: &str) -> Result<PathAndQuery, Fault> {
         (base, "") => base.to_owned(),
         (base, path) => format!("{}{path}", base.trim_end_matches('/')),
     };
-    PathAndQuery::try_from(whole)
-        .map_err(|e| Fault::new(Kind::Internal, "the agent's address is not usable").because(e.to_string()))
+    PathAndQuery::try_from(whole).map_err(|e| {
+        Fault::new(Kind::Internal, "the agent's address is not usable").because(e.to_string())
+    })
 }
 
 /// A template as it is written, for the log.
 pub fn written(template: &Template) -> String {
-    template.segments().iter().fold(String::new(), |mut out, s| {
-        let _infallible = match s {
-            Segment::Literal(text) => write!(out, "/{text}"),
-            Segment::Parameter(name) => write!(out, "/{{{name}}}"),
-        };
-        out
-    })
+    template
+        .segments()
+        .iter()
+        .fold(String::new(), |mut out, s| {
+            let _infallible = match s {
+                Segment::Literal(text) => write!(out, "/{text}"),
+                Segment::Parameter(name) => write!(out, "/{{{name}}}"),
+            };
+            out
+        })
 }
 
 #[cfg(test)]
@@ -227,9 +234,24 @@ routes:
             let said = Some((base.to_owned(), public.to_owned(), rest.to_owned()));
             assert_eq!(at(&routes, path), said, "{path}");
         };
-        found("/ws/w1/agents/a%201/a2a/v1/message:send", "/x/a%201/of/w1/a2a", "/ws/w1/agents/a%201/a2a", "/v1/message:send");
-        found("/pub/ws/w1/agents/a1/a2a", "/x/a1/of/w1/a2a", "/ws/w1/agents/a1/a2a", "");
-        found("/ws/main/agents/a1/a2a/", "/main/a1", "/ws/main/agents/a1/a2a", "/");
+        found(
+            "/ws/w1/agents/a%201/a2a/v1/message:send",
+            "/x/a%201/of/w1/a2a",
+            "/ws/w1/agents/a%201/a2a",
+            "/v1/message:send",
+        );
+        found(
+            "/pub/ws/w1/agents/a1/a2a",
+            "/x/a1/of/w1/a2a",
+            "/ws/w1/agents/a1/a2a",
+            "",
+        );
+        found(
+            "/ws/main/agents/a1/a2a/",
+            "/main/a1",
+            "/ws/main/agents/a1/a2a",
+            "/",
+        );
         found("/pub/tasks/t", "/base", "", "/tasks/t");
         found("/public", "/base", "", "/public");
     }
@@ -237,7 +259,9 @@ routes:
     #[test]
     fn no_parameter_leaves_its_place() {
         let routes = routes(YAML);
-        for bad in ["..", ".", "%2e%2E", "a%2Fb", "a%5Cb", "a%3Fb", "a%23b", "a%252Fb", "%00", "a;b"] {
+        for bad in [
+            "..", ".", "%2e%2E", "a%2Fb", "a%5Cb", "a%3Fb", "a%23b", "a%252Fb", "%00", "a;b",
+        ] {
             let path = format!("/ws/{bad}/agents/a1/a2a");
             assert_eq!(at(&routes, &path), None, "{bad}");
         }

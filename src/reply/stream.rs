@@ -185,7 +185,14 @@ where
             };
             // What waited is not the last after all. `final` before what follows it.
             if let Some((held, _)) = self.held.take() {
-                say(&mut self.to, &self.speech, &held, false, &mut self.losses, out)?;
+                say(
+                    &mut self.to,
+                    &self.speech,
+                    &held,
+                    false,
+                    &mut self.losses,
+                    out,
+                )?;
             }
             if event.error {
                 let text = String::from_utf8_lossy(data);
@@ -193,7 +200,14 @@ where
             }
             let start = out.len();
             out.extend_from_slice(event.head);
-            let seen = say(&mut self.to, &self.speech, data, false, &mut self.losses, out)?;
+            let seen = say(
+                &mut self.to,
+                &self.speech,
+                data,
+                false,
+                &mut self.losses,
+                out,
+            )?;
             if waits(&self.to, &self.speech, seen) {
                 out.truncate(start);
                 out.extend_from_slice(event.head);
@@ -213,7 +227,14 @@ where
         };
         // The blank line is missing: taken if it is whole, else told as broken, never guessed.
         let start = out.len();
-        match say(&mut self.to, &self.speech, &rest, true, &mut self.losses, out) {
+        match say(
+            &mut self.to,
+            &self.speech,
+            &rest,
+            true,
+            &mut self.losses,
+            out,
+        ) {
             Ok(_) => Step::End,
             Err(_) => {
                 out.truncate(start);
@@ -227,7 +248,14 @@ where
     /// Lets go of the event that waits.
     fn release(&mut self, last: bool, out: &mut Vec<u8>) -> Result<(), Fault> {
         if let Some((held, _)) = self.held.take() {
-            say(&mut self.to, &self.speech, &held, last, &mut self.losses, out)?;
+            say(
+                &mut self.to,
+                &self.speech,
+                &held,
+                last,
+                &mut self.losses,
+                out,
+            )?;
         }
         Ok(())
     }
@@ -332,7 +360,11 @@ fn say(
     if !lost.is_empty() {
         *losses += lost.len();
         for loss in &lost {
-            tracing::debug!(path = loss.label(), why = loss.why, "lost in a stream event");
+            tracing::debug!(
+                path = loss.label(),
+                why = loss.why,
+                "lost in a stream event"
+            );
         }
     }
     Ok(seen)

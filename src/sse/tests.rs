@@ -109,7 +109,8 @@ fn buffers_are_empty_between_events() {
     reader.push(long.as_bytes());
     assert!(reader.next().unwrap().is_some());
     assert!(reader.next().unwrap().is_none());
-    let held = reader.bytes.capacity() + reader.given.data.capacity() + reader.pending.data.capacity();
+    let held =
+        reader.bytes.capacity() + reader.given.data.capacity() + reader.pending.data.capacity();
     assert!(held <= 3 * KEPT, "{held}");
 }
 

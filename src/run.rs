@@ -1,0 +1,158 @@
+//! What the commands do: `serve` and `demo` wire the parts together and wait; `translate` is one document.
+use std::{
+    io::{self, Write as _},
+    net::SocketAddr,
+    sync::Arc,
+    thread,
+};
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    admin,
+    config::{BaseUrl, Config},
+    demo,
+    gateway::{self, Gateway, Setup},
+    reply::Reply,
+    server::{self, Running, Worker},
+};
+
+impl server::Service for Gateway {
+    type Body = Reply;
+
+    fn call(
+        &self,
+        request: Request<Incoming>,
+        peer: server::Peer,
+    ) -> impl Future<Output = Response<Reply>> + Send + 'static + use<> {
+        let gateway = self.clone();
+        async move {
+            let peer = gateway::Peer {
+                addr: peer.addr,
+                tls: peer.tls,
+            };
+            gateway.answer(request, peer).await
+        }
+    }
+
+    fn tick(&self) {
+        Gateway::tick(self);
+    }
+}
+
+/// A gateway that runs, and its admin address.
+pub struct Served {
+    /// The server of calls.
+    pub running: Running,
+    /// The server of probes, if one was asked for.
+    pub admin: Option<Running>,
+}
+
+/// Starts a gateway with these settings.
+pub fn start(config: Config) -> io::Result<Served> {
+    let settings = server_settings(&config);
+    let admin_address = config.admin;
+    let setup = Setup::new(config).map_err(io::Error::other)?;
+    let running = server::start(settings, move |worker| gateway_for(&setup, &worker))?;
+    let draining = running.draining();
+    let ready = move || {
+        if draining.is_cancelled() {
+            return Err("draining".to_owned());
+        }
+        Ok(())
+    };
+    let probes = vec![admin::Route::live(), admin::Route::ready(ready)];
+    let admin = admin::start(admin_address, probes)?;
+    Ok(Served { running, admin })
+}
+
+fn gateway_for(setup: &Setup, worker: &Worker) -> Gateway {
+    let followers = worker.followers.clone();
+    let follow = Arc::new(move |work| followers.follow(work));
+    // The same settings made one before, in `Setup::new`.
+    setup
+        .gateway(follow, worker.stop.clone())
+        .expect("settings that were checked make a gateway")
+}
+
+fn server_settings(config: &Config) -> server::Settings {
+    let limits = &config.limits;
+    server::Settings {
+        listen: config.listen,
+        workers: config.workers,
+        max_connections: limits.connections,
+        silence: limits.silence,
+        header: limits.header_time,
+        write_stall: limits.write_stall,
+        max_head: limits.head,
+        max_headers: limits.headers,
+        max_followers: limits.followers,
+        drain_grace: config.drain.grace,
+        ..server::Settings::default()
+    }
+}
+
+/// Serves until a signal says otherwise. True if everything that ran could end by itself.
+pub fn serve(config: Config) -> io::Result<bool> {
+    let agent = config.backend.url.as_ref().map(ToString::to_string);
+    let Served { running, admin } = start(config)?;
+    tracing::info!(
+        listen = %running.local_addr,
+        backend = agent.as_deref().unwrap_or("by routes"),
+        "a2a-gateway serves"
+    );
+    let outcome = server::run_until_signal(running)?;
+    if let Some(admin) = admin {
+        admin.drain();
+        admin.wait();
+    }
+    if !outcome.clean() {
+        tracing::warn!(
+            connections = outcome.connections,
+            followers = outcome.followers,
+            "calls were cut when the gateway stopped; raise drain.grace if they need longer"
+        );
+    }
+    Ok(outcome.clean())
+}
+
+/// The gateway with the built-in agent behind it, and the commands to try.
+pub fn demo(listen: SocketAddr) -> io::Result<bool> {
+    let stop = CancellationToken::new();
+    let (agent, address) = demo_agent(stop.clone())?;
+    let mut config = Config::parse(
+        "backend: {url: 'http://127.0.0.1:1'}",
+        crate::config::Overrides::default(),
+    )
+    .map_err(io::Error::other)?;
+    config.backend.url = BaseUrl::parse(&format!("http://{address}")).ok();
+    config.listen = listen;
+    let served = start(config)?;
+    let base = format!("http://{}", served.running.local_addr);
+    let mut out = io::stdout().lock();
+    writeln!(
+        out,
+        "a2a-gateway demo: {base} in front of a small v1.0 agent. Ctrl-C ends it.\n"
+    )?;
+    writeln!(out, "{}", demo::curls(&base))?;
+    out.flush()?;
+    drop(out);
+    let outcome = server::run_until_signal(served.running)?;
+    stop.cancel();
+    let _panicked = agent.join();
+    Ok(outcome.clean())
+}
+
+fn demo_agent(stop: CancellationToken) -> io::Result<(thread::JoinHandle<()>, SocketAddr)> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let agent = runtime.block_on(demo::Agent::bind())?;
+    let address = agent.addr();
+    let thread = thread::Builder::new()
+        .name("demo-agent".to_owned())
+        .spawn(move || runtime.block_on(agent.run(stop)))?;
+    Ok((thread, address))
+}
