@@ -88,7 +88,7 @@ struct Asked<'p> {
 
 impl Gateway {
     /// Answers one request. There is no other way to answer: what fails becomes a response here.
-    pub async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response<Reply> {
+    pub async fn answer(self, request: Request<Incoming>, peer: Peer) -> Response<Reply> {
         let (head, body) = request.into_parts();
         let gateway = &self.0;
         let origin = cors::allowed(&gateway.http.cors, &head.headers);
@@ -133,7 +133,8 @@ impl Inner {
             Err(fault) => return self.refuse(&to, &fault),
         };
         match target {
-            Target::Card => self.card(&head, &asked, peer).await,
+            // Boxed: what is rare must not make every call's future large.
+            Target::Card => Box::pin(self.card(&head, &asked, peer)).await,
             Target::Rpc | Target::Rest(_) => {
                 let done = self.call(head, body, asked, target, peer, &mut to).await;
                 done.unwrap_or_else(|fault| self.refuse(&to, &fault))
@@ -186,7 +187,8 @@ impl Inner {
         };
         self.allowed(&read)?;
         let report = wants_report(&head.headers);
-        let public = self.public(&head, &asked.matched, peer);
+        let card = read.call.op == Op::ExtendedCard;
+        let public = card.then(|| self.public(&head, &asked.matched, peer)).flatten();
         let exchange = exchange::Exchange {
             gateway: self.clone(),
             route: asked.matched.route,
@@ -199,16 +201,16 @@ impl Inner {
             report,
             hold,
         };
+        let work: Work = Box::pin(exchange.run());
         if to.op == Some(Op::Send) {
             // What is out is followed to its end, also when its caller has left (decision 53).
-            let work = Box::pin(exchange.run());
             return Followed {
                 work: Some(work),
                 follow: &self.follow,
             }
             .await;
         }
-        exchange.run().await
+        work.await
     }
 
     async fn read_body(
