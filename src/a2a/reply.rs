@@ -186,7 +186,9 @@ fn details(fault: &Fault, wire: &Wire) -> String {
     if theirs.contains("google.rpc.ErrorInfo") {
         return theirs.to_owned();
     }
-    let metadata: serde_json::Map<_, _> = fault.more.metadata
+    let metadata: serde_json::Map<_, _> = fault
+        .more
+        .metadata
         .iter()
         .map(|(k, v)| ((*k).to_owned(), v.as_str().into()))
         .collect();

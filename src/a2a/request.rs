@@ -87,7 +87,7 @@ pub fn read_rest(
     } else if found.op.sends() && accepts.snake && looks_snake(&r) {
         to.dialect = Dialect::R03S;
     }
-    rest::put_path(&mut r, found)?;
+    rest::put_path(&mut r, found, to.dialect.shape.version())?;
     let reads_query = matches!(found.op, Op::Get | Op::List | Op::ListPush);
     if let (true, Some(query)) = (reads_query, query) {
         rest::put_query(&mut r, query)?;
@@ -176,13 +176,10 @@ fn lift(
     to.twice = notes.twice;
     to.history = facts.history;
     to.context.clone_from(&facts.context);
-    let params = match r.unchanged() {
-        Some(text) => body.slice_ref(text.as_bytes()),
-        None => {
-            let mut out = Vec::with_capacity(body.len() + SPARE);
-            r.write(&mut out);
-            Bytes::from(out)
-        }
+    let params = if let Some(text) = r.unchanged() {
+        body.slice_ref(text.as_bytes())
+    } else {
+        written(&r, body.len()).into()
     };
     let call = Call {
         op,
@@ -331,16 +328,14 @@ fn rest_request(
         Op::Send | Op::Stream | Op::List | Op::ExtendedCard => {}
     }
     let body = match call.op {
-        Op::Send | Op::Stream => Some(written(&r, size)),
         Op::CreatePush if dialect.shape == Shape::V03Proto => Some(create_body(facts, r)),
-        Op::CreatePush => Some(written(&r, size)),
         Op::Cancel if dialect.shape == Shape::V03Proto => {
             let id = facts.task.as_deref().unwrap_or_default();
-            let mut named = Obj::default();
-            named.put("name", Node::string(format!("tasks/{}", rest::segment(id))));
-            Some(written(&named, size))
+            let mut body = Obj::default();
+            body.put("name", Node::string(format!("tasks/{}", rest::segment(id))));
+            Some(written(&body, size))
         }
-        Op::Cancel => Some(written(&r, size)),
+        Op::Send | Op::Stream | Op::CreatePush | Op::Cancel => Some(written(&r, size)),
         Op::Get | Op::List | Op::ListPush => {
             rest::write_query(&mut path, &r);
             None

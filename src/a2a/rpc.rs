@@ -71,7 +71,7 @@ fn named(method: &str) -> Option<(Op, Version)> {
 }
 
 /// Reads a request. With a fault comes the id, as far as it could be read.
-pub fn read<'a>(body: &'a Bytes, limits: Limits) -> Result<Request<'a>, (Id, Fault)> {
+pub fn read(body: &Bytes, limits: Limits) -> Result<Request<'_>, (Id, Fault)> {
     let unread = |fault| (Id::NULL, fault);
     let text = std::str::from_utf8(body)
         .map_err(|_| unread(Fault::new(Kind::Parse, "the body is not UTF-8")))?;

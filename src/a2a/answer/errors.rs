@@ -19,7 +19,7 @@ struct Body<'a> {
     /// A class name of Python 1's v0.3 layer, or the URI of `problem+json`.
     r#type: Option<Value>,
     message: Option<Value>,
-    /// `problem+json`, and FastAPI's own errors.
+    /// `problem+json`, and `FastAPI`'s own errors.
     detail: Option<Value>,
     title: Option<Value>,
     /// `MemoryLake`.

@@ -77,11 +77,11 @@ pub fn lift(card: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
         lift_interfaces(card)?;
         lift_capabilities(card, notes)?;
         if let Some(Node::Text(list)) = card.take("security") {
-            security::lift_requirements(card, list, notes)?;
+            security::lift_requirements(card, list, notes);
         }
         card.each("skills", |s| {
             if let Some(Node::Text(list)) = s.take("security") {
-                security::lift_requirements(s, list, notes)?;
+                security::lift_requirements(s, list, notes);
             }
             Ok(())
         })?;
@@ -190,14 +190,14 @@ pub fn lower(card: &mut Obj<'_>, view: View, notes: &mut Notes<'_>) -> Result {
     match view {
         View::V10 => Ok(()),
         View::Superset => {
-            add_old(card)?;
+            add_old(card);
             card.within("securitySchemes", |s| {
                 security::lower_schemes(s, true, notes).map(drop)
             })?;
             requirements(card, true, &[])
         }
         View::V03 | View::V03Proto => {
-            add_old(card)?;
+            add_old(card);
             card.take("supportedInterfaces");
             card.take("signatures");
             card.within("capabilities", |c| {
@@ -217,13 +217,16 @@ pub fn lower(card: &mut Obj<'_>, view: View, notes: &mut Notes<'_>) -> Result {
 
 /// Requirements on the card and on its skills.
 fn requirements(card: &mut Obj<'_>, keep: bool, gone: &[String]) -> Result {
-    security::lower_requirements(card, keep, gone)?;
-    card.each("skills", |s| security::lower_requirements(s, keep, gone))
+    security::lower_requirements(card, keep, gone);
+    card.each("skills", |s| {
+        security::lower_requirements(s, keep, gone);
+        Ok(())
+    })
 }
 
 /// The members of v0.3. The preferred interface is the first that speaks it, and is repeated in the list, as
 /// the SDKs do.
-fn add_old(card: &mut Obj<'_>) -> Result {
+fn add_old(card: &mut Obj<'_>) {
     let mut old = vec![];
     for i in card.list("supportedInterfaces").unwrap_or_default() {
         let is_old = i
@@ -231,7 +234,9 @@ fn add_old(card: &mut Obj<'_>) -> Result {
             .is_some_and(|v| v.starts_with("0."));
         old.push((
             is_old,
-            i.string("url").map(|s| s.into_owned()).unwrap_or_default(),
+            i.string("url")
+                .map(std::borrow::Cow::into_owned)
+                .unwrap_or_default(),
             i.string("protocolBinding")
                 .map_or_else(|| "JSONRPC".into(), std::borrow::Cow::into_owned),
         ));
@@ -256,5 +261,4 @@ fn add_old(card: &mut Obj<'_>) -> Result {
     });
     card.put("additionalInterfaces", Node::List(list.collect()));
     card.put("supportsAuthenticatedExtendedCard", Node::Text(extended));
-    Ok(())
 }

@@ -39,16 +39,19 @@ pub(super) fn lift_schemes(schemes: &mut Obj<'_>, notes: &mut Notes<'_>) -> Resu
         s.take("type");
         s.rename("in", "location")?;
         if new == "oauth2SecurityScheme" {
-            s.within("flows", |f| one_flow(f, notes))?;
+            s.within("flows", |f| {
+                one_flow(f, notes);
+                Ok(())
+            })?;
         }
         s.wrap(new);
         Ok(())
     })
 }
 
-fn one_flow(flows: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
+fn one_flow(flows: &mut Obj<'_>, notes: &mut Notes<'_>) {
     let Some(first) = FLOWS.into_iter().find(|f| flows.has(f)) else {
-        return Ok(());
+        return;
     };
     flows.retain(|name, _| {
         if name != first {
@@ -56,7 +59,6 @@ fn one_flow(flows: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
         }
         name == first
     });
-    Ok(())
 }
 
 /// Every scheme to v0.3, beside that of v1.0 where `merged`. Gives the names of those that v0.3 cannot say.
@@ -133,7 +135,7 @@ fn lower_flows(s: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result<bool> {
 }
 
 /// `[{"name":["scope"]}]` to `securityRequirements`.
-pub(super) fn lift_requirements(o: &mut Obj<'_>, list: &str, notes: &mut Notes<'_>) -> Result {
+pub(super) fn lift_requirements(o: &mut Obj<'_>, list: &str, notes: &mut Notes<'_>) {
     let mut out = vec![];
     for requirement in
         serde_json::from_str::<Vec<std::collections::BTreeMap<String, Vec<String>>>>(list)
@@ -152,13 +154,12 @@ pub(super) fn lift_requirements(o: &mut Obj<'_>, list: &str, notes: &mut Notes<'
         "securityRequirements",
         Node::Made(serde_json::Value::Array(out).to_string()),
     );
-    Ok(())
 }
 
 /// The other way; requirements that name a scheme that is gone go with it.
-pub(super) fn lower_requirements(o: &mut Obj<'_>, keep: bool, gone: &[String]) -> Result {
+pub(super) fn lower_requirements(o: &mut Obj<'_>, keep: bool, gone: &[String]) {
     let Some(node) = o.get("securityRequirements") else {
-        return Ok(());
+        return;
     };
     let mut text = vec![];
     node.write(&mut text);
@@ -186,5 +187,4 @@ pub(super) fn lower_requirements(o: &mut Obj<'_>, keep: bool, gone: &[String]) -
         "security",
         Node::Made(serde_json::Value::Array(old).to_string()),
     );
-    Ok(())
 }
