@@ -3,3 +3,4 @@ pub mod a2a;
 pub mod cli;
 pub mod config;
 pub mod json;
+pub mod translate;
