@@ -75,7 +75,8 @@ impl Form {
 
     /// The member's proper name for one in `snake_case`, if it has one.
     fn proper(&self, snake: &str) -> Option<&'static str> {
-        let found = self.0.iter().find(|(k, _)| is_snake_of(snake, k));
+        let is = |k: &str| k != snake && is_snake_of(snake, k); // a form may name both, to open both
+        let found = self.0.iter().find(|(k, _)| is(k));
         found.map(|(k, _)| *k)
     }
 }

@@ -294,9 +294,15 @@ fn rest_request(
     mut r: Obj<'_>,
     size: usize,
 ) -> Result<Outgoing, Fault> {
-    let version = dialect.shape.version();
+    let version = match dialect.shape {
+        Shape::V03Kind | Shape::V03Proto => Version::V03,
+        Shape::V03Snake | Shape::V10 => Version::V10, // R03S has v1.0's paths
+    };
     let facts = &call.facts;
-    let tenant = facts.tenant.as_deref().filter(|_| version == Version::V10);
+    let tenant = facts
+        .tenant
+        .as_deref()
+        .filter(|_| dialect.shape == Shape::V10);
     let place = rest::Place {
         op: call.op,
         version,
@@ -322,9 +328,13 @@ fn rest_request(
         Op::GetPush | Op::ListPush | Op::DeletePush => {
             r.take("taskId");
             r.take("pushNotificationConfigId");
+            r.take("push_notification_config_id");
             r.take("id");
         }
-        Op::CreatePush => drop(r.take("taskId")),
+        Op::CreatePush => {
+            r.take("taskId");
+            r.take("task_id");
+        }
         Op::Send | Op::Stream | Op::List | Op::ExtendedCard => {}
     }
     let body = match call.op {

@@ -141,6 +141,10 @@ pub fn put_path(r: &mut Obj<'_>, found: &Found, version: Version) -> Result<(), 
         (op, Version::V03) if op.is_push() => ("id", "pushNotificationConfigId"),
         _ => ("id", "id"),
     };
+    if task == "taskId" {
+        r.rename("task_id", task)
+            .map_err(|e| Fault::params(e.to_string()))?;
+    }
     for (key, value) in [
         ("tenant", &found.tenant),
         (task, &found.id),

@@ -63,14 +63,17 @@ pub fn read(status: u16, text: &str, op: Op) -> Fault {
 
 /// `{error: {code, …}}`: JSON-RPC and v1.0 REST.
 fn of_object(status: u16, e: &Inner<'_>, op: Op) -> Fault {
-    let details = e.details.or(e.data).map(RawValue::get);
-    let details = details.filter(|d| d.starts_with('['));
+    let said = e.details.or(e.data).map(RawValue::get);
+    let details = said.filter(|d| d.starts_with('['));
     let code = e.code.and_then(|c| i32::try_from(c).ok());
     let rpc = code.filter(|c| *c < 0);
     let http = code.and_then(|c| u16::try_from(c).ok()).unwrap_or(status);
-    let kind = reason_in(details)
+    let kind = reason_in(said)
         .or_else(|| e.status.as_ref()?.as_str().and_then(Kind::of_reason))
-        .or_else(|| rpc.and_then(Kind::of_code))
+        .or_else(|| {
+            rpc.and_then(Kind::of_code)
+                .filter(|k| says_more(*k, status))
+        })
         .or_else(|| plain_status(status));
     let kind = kind.unwrap_or_else(|| match rpc {
         Some(code) => Kind::Foreign {
@@ -93,13 +96,12 @@ fn of_flat(status: u16, b: &Body<'_>, op: Op) -> Fault {
     let class = b
         .error
         .and_then(|e| serde_json::from_str::<String>(e.get()).ok());
-    let kind = class
-        .as_deref()
-        .and_then(Kind::of_class)
+    let kind = reason_in(b.data.map(RawValue::get))
+        .or_else(|| class.as_deref().and_then(Kind::of_class))
         .or_else(|| text(&b.r#type).as_deref().and_then(Kind::of_class))
         .or_else(|| Kind::of_code(b.code?.get().parse().ok()?))
-        .or_else(|| memorylake(&text(&b.error_code)?, op))
-        .or_else(|| reason_in(b.data.map(RawValue::get)));
+        .filter(|k| says_more(*k, status))
+        .or_else(|| memorylake(&text(&b.error_code)?, op));
     let message = words(b.message.as_ref())
         .or_else(|| words(b.detail.as_ref()))
         .or_else(|| words(b.title.as_ref()));
@@ -117,13 +119,23 @@ fn memorylake(code: &str, op: Op) -> Option<Kind> {
     }
 }
 
-/// `ErrorInfo.reason` among details.
+/// `ErrorInfo.reason` among details, or `reason` in the free `data` of v0.3.
 fn reason_in(details: Option<&str>) -> Option<Kind> {
     let details: Value = serde_json::from_str(details?).ok()?;
-    let infos = details.as_array()?.iter();
+    let infos = match &details {
+        Value::Array(all) => all.as_slice(),
+        Value::Object(_) => std::slice::from_ref(&details),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => &[],
+    };
     infos
+        .iter()
         .filter_map(|d| d.get("reason")?.as_str())
         .find_map(Kind::of_reason)
+}
+
+/// `Internal` stands for all that has no code of its own, such as no room, which the status tells.
+fn says_more(kind: Kind, status: u16) -> bool {
+    kind != Kind::Internal || plain_status(status).is_none()
 }
 
 fn words(value: Option<&Value>) -> Option<String> {

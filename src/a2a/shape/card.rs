@@ -22,7 +22,12 @@ static CAPABILITIES: Form = Form(&[
     ("extensions", Text),
 ]);
 static REQUIREMENT: Form = Form(&[("schemes", Text)]);
-static SKILL: Form = Form(&[("securityRequirements", Each(&REQUIREMENT))]);
+static SKILL: Form = Form(&[
+    ("securityRequirements", Each(&REQUIREMENT)),
+    ("security_requirements", Each(&REQUIREMENT)),
+    ("inputModes", Text),
+    ("outputModes", Text),
+]);
 static SCHEMES: Form = Form(&[]);
 /// What must be looked into; the rest of a card passes as text.
 pub static CARD: Form = Form(&[
@@ -72,24 +77,36 @@ pub struct Interface {
 pub fn lift(card: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     card.camel(&NAMES)?;
     card.no_nulls("");
-    let new = card.has("supportedInterfaces");
-    if !new {
-        lift_interfaces(card)?;
-        lift_capabilities(card, notes)?;
-        if let Some(Node::Text(list)) = card.take("security") {
-            security::lift_requirements(card, list, notes);
-        }
-        card.each("skills", |s| {
-            if let Some(Node::Text(list)) = s.take("security") {
-                security::lift_requirements(s, list, notes);
-            }
-            Ok(())
-        })?;
+    if card.has("supportedInterfaces") {
+        lift_new(card)?;
+    } else {
+        lift_old(card, notes)?;
     }
     for old in OLD {
         card.take(old);
     }
     card.within("securitySchemes", |s| security::lift_schemes(s, notes))
+}
+
+/// A v1.0 card is canonical but for the spelling of its names.
+fn lift_new(card: &mut Obj<'_>) -> Result {
+    card.each("supportedInterfaces", |i| i.camel(&INTERFACE))?;
+    card.within("capabilities", |c| c.camel(&CAPABILITIES))?;
+    card.each("skills", |s| s.camel(&SKILL))
+}
+
+fn lift_old(card: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
+    lift_interfaces(card)?;
+    lift_capabilities(card, notes)?;
+    if let Some(Node::Text(list)) = card.take("security") {
+        security::lift_requirements(card, list, notes);
+    }
+    card.each("skills", |s| {
+        if let Some(Node::Text(list)) = s.take("security") {
+            security::lift_requirements(s, list, notes);
+        }
+        Ok(())
+    })
 }
 
 fn lift_interfaces(card: &mut Obj<'_>) -> Result {
@@ -191,28 +208,34 @@ pub fn lower(card: &mut Obj<'_>, view: View, notes: &mut Notes<'_>) -> Result {
         View::V10 => Ok(()),
         View::Superset => {
             add_old(card);
-            card.within("securitySchemes", |s| {
-                security::lower_schemes(s, true, notes).map(drop)
-            })?;
-            requirements(card, true, &[])
+            let gone = schemes(card, true, notes)?;
+            requirements(card, true, &gone)
         }
         View::V03 | View::V03Proto => {
             add_old(card);
             card.take("supportedInterfaces");
-            card.take("signatures");
+            if card.take("signatures").is_some() {
+                notes.lose("card", "signatures", "they sign the v1.0 card");
+            }
             card.within("capabilities", |c| {
                 c.take("extendedAgentCard");
                 Ok(())
             })?;
-            let merged = view == View::V03Proto;
-            let mut gone = vec![];
-            card.within("securitySchemes", |s| {
-                gone = security::lower_schemes(s, merged, notes)?;
-                Ok(())
-            })?;
+            let gone = schemes(card, view == View::V03Proto, notes)?;
             requirements(card, false, &gone)
         }
     }
+}
+
+/// Gives the names of the schemes that v0.3 cannot say. They go from a merged card too, where its v0.3 readers
+/// would fail on them.
+fn schemes(card: &mut Obj<'_>, merged: bool, notes: &mut Notes<'_>) -> Result<Vec<String>> {
+    let mut gone = vec![];
+    card.within("securitySchemes", |s| {
+        gone = security::lower_schemes(s, merged, notes)?;
+        Ok(())
+    })?;
+    Ok(gone)
 }
 
 /// Requirements on the card and on its skills.

@@ -97,11 +97,11 @@ pub(super) fn lift_small(op: Op, r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Resu
             notes.keep(r, "task-query", &QUERY);
         }
         Op::Cancel => {
-            r.take("name"); // `tasks/ID` of ProtoJSON: the path says it
+            take_name(r, "name", "id")?;
             notes.keep(r, "task-id", &CANCEL);
         }
         Op::Subscribe => {
-            r.take("name");
+            take_name(r, "name", "id")?;
             notes.keep(r, "task-id", &SUBSCRIBE);
         }
         Op::GetPush | Op::DeletePush | Op::ListPush => {
@@ -119,6 +119,32 @@ pub(super) fn lift_small(op: Op, r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Resu
         Op::Send | Op::Stream | Op::CreatePush => {}
     }
     Ok(())
+}
+
+/// Takes a resource name of `ProtoJSON`, which repeats what the path says: `tasks/ID`, perhaps with more behind
+/// it. One of another task is refused; a name of another form says nothing.
+pub(super) fn take_name(r: &mut Obj<'_>, key: &'static str, id: &str) -> Result {
+    let agrees = match (r.string(key), r.string(id)) {
+        (Some(name), Some(id)) => task_in(&name).is_none_or(|task| {
+            task == id || percent_encoding::percent_decode_str(task).eq(id.bytes())
+        }),
+        _ => true,
+    };
+    r.take(key);
+    if agrees {
+        return Ok(());
+    }
+    Err(Error::Member {
+        key,
+        why: "names another task than the path",
+    })
+}
+
+/// The task in `tasks/T/pushNotificationConfigs/C` or `tasks/T`, read from the right.
+fn task_in(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("tasks/")?;
+    let task = rest.rsplit_once("/pushNotificationConfigs/");
+    Some(task.map_or(rest, |(task, _)| task))
 }
 
 /// The other way.
@@ -175,6 +201,7 @@ pub(super) fn lower_configuration(
 /// A v0.3 webhook to the flat one of v1.0, still without its task.
 pub(super) fn lift_push(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     p.no_nulls("");
+    p.no_blanks(&["id", "token"]);
     notes.keep(p, "push-config", &PUSH);
     p.within("authentication", |a| {
         notes.keep(a, "authentication", &AUTHENTICATION);
@@ -212,12 +239,14 @@ pub(super) fn lower_push(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     }
     p.no_blanks(&["id", "token", "authentication"]);
     p.within("authentication", |a| {
-        let scheme = a.take("scheme");
-        let list = match scheme {
-            Some(Node::Text(t)) if t != "\"\"" => Node::Made(format!("[{t}]")),
-            _ => Node::Text("[]"),
-        };
-        a.put_first("schemes", list);
+        let mut list = vec![b'['];
+        a.no_blanks(&["scheme"]);
+        if let Some(scheme) = a.take("scheme") {
+            scheme.write(&mut list);
+        }
+        list.push(b']');
+        let list = String::from_utf8(list).unwrap_or_default(); // JSON of ours is UTF-8
+        a.put_first("schemes", Node::Made(list));
         a.no_blanks(&["credentials"]);
         notes.keep(a, "authentication", &AUTHENTICATION);
         Ok(())

@@ -288,9 +288,7 @@ fn lower_task(t: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     t.no_blanks(&["contextId", "artifacts", "history"]);
     fill_context(t, "id", notes);
     if !t.has("status") {
-        let mut status = Obj::default();
-        status.put("state", Node::word("unknown"));
-        t.put("status", Node::Obj(status));
+        t.put("status", Node::Obj(Obj::default()));
     }
     t.within("status", |s| lower_status(s, notes))?;
     t.each("artifacts", |a| lower_artifact(a, notes))?;

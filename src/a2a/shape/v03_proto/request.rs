@@ -85,9 +85,15 @@ pub(in crate::a2a::shape) fn lower_request(
             Ok(())
         }
         Op::CreatePush => lower_resource(r, notes),
+        Op::Cancel => {
+            v03::lower_small(op, r, notes)?;
+            if r.take("metadata").is_some() {
+                notes.lose("task-id", "metadata", "v0.3 REST names the task only");
+            }
+            Ok(())
+        }
         Op::Get
         | Op::List
-        | Op::Cancel
         | Op::Subscribe
         | Op::GetPush
         | Op::ListPush
@@ -123,33 +129,27 @@ fn lift_create(r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     static OUTER: Form = Form(&[("configId", Text), ("pushNotificationConfig", Text)]);
     r.camel(&OUTER)?;
     r.no_nulls("");
-    let task = r.take("taskId");
-    let id = r.take("configId");
-    let name = r.take("name");
-    r.take("parent");
+    v03::take_name(r, "parent", "taskId")?;
+    let mut named = take_id(r)?;
     if let Some(config) = r.take_obj("config")? {
         r.merge(config)?;
         r.camel(&OUTER)?;
-        r.take("name");
+        named = take_id(r)?.or(named);
     }
+    if let Some(Node::Text(id)) = r.take("configId")
+        && id != "\"\""
+    {
+        named = Some(Node::Text(id));
+    }
+    let task = r.take("taskId");
     if let Some(config) = r.take_obj("pushNotificationConfig")? {
         r.merge(config)?;
     }
     v03::lift_push(r, notes)?;
-    r.no_blanks(&["id"]);
-    let named = || match &name {
-        Some(Node::Text(t)) => id_in(t),
-        _ => None,
-    };
-    if !r.has("id") {
-        match id {
-            Some(id @ Node::Text(t)) if t != "\"\"" => r.put_first("id", id),
-            _ => {
-                if let Some(id) = named() {
-                    r.put_first("id", Node::string(id));
-                }
-            }
-        }
+    if let Some(id) = named
+        && !r.has("id")
+    {
+        r.put_first("id", id);
     }
     if let Some(task) = task {
         r.put_first("taskId", task);
@@ -157,9 +157,12 @@ fn lift_create(r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     Ok(())
 }
 
-/// The config's id in `tasks/T/pushNotificationConfigs/C`, read from the right.
-fn id_in(name: &str) -> Option<String> {
-    let name = crate::json::unquote(name)?;
-    let (_, id) = name.rsplit_once("/pushNotificationConfigs/")?;
-    decoded(id).filter(|id| !id.is_empty())
+/// Takes `name`, which must be of the task that the path has, and gives the config's id in it.
+fn take_id<'a>(r: &mut Obj<'a>) -> Result<Option<Node<'a>>> {
+    let id = r.string("name").and_then(|name| {
+        let (_, id) = name.rsplit_once("/pushNotificationConfigs/")?;
+        decoded(id).filter(|id| !id.is_empty())
+    });
+    v03::take_name(r, "name", "taskId")?;
+    Ok(id.map(Node::string))
 }
