@@ -357,3 +357,6 @@ fn one_line(text: &mut [u8]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

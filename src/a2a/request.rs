@@ -84,7 +84,8 @@ pub fn read_rest(
     let mut r = open(found.op, to.dialect.shape, body, options)?;
     if found.op.sends() && version == Version::V03 && !snake {
         to.dialect.shape = sniff(&r, accepts)?;
-    } else if found.op.sends() && accepts.snake && looks_snake(&r) {
+    } else if found.op.sends() && accepts.snake && accepts.v03 && said.is_none() && looks_snake(&r)
+    {
         to.dialect = Dialect::R03S;
     }
     rest::put_path(&mut r, found, to.dialect.shape.version())?;
@@ -171,7 +172,7 @@ fn lift(
         .shape
         .lift_request(op, &mut r, &mut notes)
         .map_err(|e| Fault::params(e.to_string()))?;
-    let facts = Facts::read(op, &r);
+    let facts = Facts::read(op, &r)?;
     needs(op, &facts)?;
     to.twice = notes.twice;
     to.history = facts.history;
@@ -380,3 +381,6 @@ fn written(r: &Obj<'_>, size: usize) -> Vec<u8> {
     r.write(&mut out);
     out
 }
+
+#[cfg(test)]
+mod tests;

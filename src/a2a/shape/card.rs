@@ -88,11 +88,17 @@ pub fn lift(card: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     card.within("securitySchemes", |s| security::lift_schemes(s, notes))
 }
 
-/// A v1.0 card is canonical but for the spelling of its names.
+/// A v1.0 card is canonical but for the spelling of its names, and for what a superset says a second time.
 fn lift_new(card: &mut Obj<'_>) -> Result {
     card.each("supportedInterfaces", |i| i.camel(&INTERFACE))?;
-    card.within("capabilities", |c| c.camel(&CAPABILITIES))?;
-    card.each("skills", |s| s.camel(&SKILL))
+    card.within("capabilities", |c| {
+        c.take("stateTransitionHistory");
+        c.camel(&CAPABILITIES)
+    })?;
+    card.each("skills", |s| {
+        s.take("security");
+        s.camel(&SKILL)
+    })
 }
 
 fn lift_old(card: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
@@ -285,3 +291,6 @@ fn add_old(card: &mut Obj<'_>) {
     card.put("additionalInterfaces", Node::List(list.collect()));
     card.put("supportsAuthenticatedExtendedCard", Node::Text(extended));
 }
+
+#[cfg(test)]
+mod tests;
