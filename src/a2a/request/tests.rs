@@ -1,3 +1,5 @@
+use http::Method;
+
 use super::*;
 
 fn rest(
