@@ -69,25 +69,63 @@ fn of_object(status: u16, e: &Inner<'_>, op: Op) -> Fault {
     let rpc = code.filter(|c| *c < 0);
     let http = code.and_then(|c| u16::try_from(c).ok()).unwrap_or(status);
     let kind = reason_in(said)
-        .or_else(|| e.status.as_ref()?.as_str().and_then(Kind::of_reason))
+        .or_else(|| named(e).and_then(Kind::of_reason))
         .or_else(|| {
             rpc.and_then(Kind::of_code)
                 .filter(|k| says_more(*k, status))
         })
         .or_else(|| plain_status(status));
+    let message = words(e.message.as_ref());
     let kind = kind.unwrap_or_else(|| match rpc {
         Some(code) => Kind::Foreign {
             code,
             status: if status < 400 { 500 } else { status },
         },
-        None => from_status(http, op, None).kind,
+        // Four A2A errors share this one, so that it does not tell which.
+        None if named(e) == Some("FAILED_PRECONDITION") => Kind::Foreign {
+            code: -32603,
+            status: http,
+        },
+        None => from_status(http, op, message.clone()).kind,
     });
-    let message = words(e.message.as_ref());
     let mut fault = Fault::new(kind, message.unwrap_or_else(|| said_nothing(kind)));
-    fault.more.details = details
-        .filter(|d| !d.contains("DebugInfo"))
-        .map(str::to_owned);
+    fault.more.details = details.and_then(for_clients);
     fault
+}
+
+/// The name in `error.status`, of gRPC or HTTP.
+fn named<'a>(e: &'a Inner<'_>) -> Option<&'a str> {
+    e.status.as_ref()?.as_str()
+}
+
+/// Details as clients can read them: `metadata` of an `ErrorInfo` has strings only (Go reads a map of them),
+/// and stack traces are nobody's business. As they came where there is nothing to mend.
+fn for_clients(details: &str) -> Option<String> {
+    let mut all: Vec<Value> = serde_json::from_str(details).ok()?;
+    let count = all.len();
+    all.retain(|d| !says_type(d, "google.rpc.DebugInfo"));
+    let mut mended = all.len() != count;
+    let infos = all
+        .iter_mut()
+        .filter(|d| says_type(d, "google.rpc.ErrorInfo"));
+    for value in infos
+        .filter_map(|d| d.get_mut("metadata")?.as_object_mut())
+        .flat_map(|metadata| metadata.values_mut())
+        .filter(|value| !value.is_string())
+    {
+        *value = value.to_string().into();
+        mended = true;
+    }
+    Some(if mended {
+        Value::Array(all).to_string()
+    } else {
+        details.to_owned()
+    })
+}
+
+fn says_type(detail: &Value, name: &str) -> bool {
+    let said = detail.get("@type").and_then(Value::as_str);
+    said.is_some_and(|t| t.ends_with(name))
 }
 
 /// Bodies without an inner object: v0.3 REST of all SDKs, `problem+json`, `MemoryLake`.
@@ -255,6 +293,12 @@ mod tests {
             (
                 400,
                 r#"{"error":{"code":400,"status":"BAD_REQUEST","message":"x"}}"#,
+                Op::Send,
+                Kind::InvalidParams,
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"status":"FAILED_PRECONDITION","message":"x"}}"#,
                 Op::Send,
                 Kind::Foreign {
                     code: -32603,
