@@ -376,6 +376,27 @@ fn written(r: &Obj<'_>, size: usize) -> Vec<u8> {
     out
 }
 
+/// The question for the task of another call.
+pub fn get_task(call: &Call) -> Call {
+    let facts = Facts {
+        task: call.facts.task.clone(),
+        tenant: call.facts.tenant.clone(),
+        ..Facts::default()
+    };
+    let mut r = Obj::default();
+    for (key, value) in [("tenant", &facts.tenant), ("id", &facts.task)] {
+        if let Some(value) = value {
+            r.put(key, Node::string(value.as_str()));
+        }
+    }
+    let params = Canonical(written(&r, 0).into());
+    Call {
+        op: Op::Get,
+        facts,
+        params,
+    }
+}
+
 /// The same list of webhooks, from another page on.
 pub fn next_page(call: &Call, token: &str, options: &Options) -> Result<Canonical, Fault> {
     let inner =
