@@ -225,9 +225,7 @@ impl Agent {
         };
         let mut link = match pooled {
             Some(link) => link,
-            None => Box::pin(self.open(deadline))
-                .await
-                .map_err(Failed::Final)?,
+            None => Box::pin(self.open(deadline)).await.map_err(Failed::Final)?,
         };
         let response = link.exchange(request, deadline).await?;
         Ok((response, Source::Link(link, Arc::clone(&self.pool))))

@@ -160,7 +160,7 @@ impl Cards {
             .agent
             .send(request, PATIENCE, true)
             .await
-            .map_err(away)?;
+            .map_err(|e| away(&e))?;
         let (head, body) = response.into_parts();
         let max_age = max_age(&head.headers)
             .unwrap_or(self.settings.max_age)
@@ -182,7 +182,7 @@ impl Cards {
         let text = body
             .collect(coding, self.limit, PATIENCE, |_| true)
             .await
-            .map_err(away)?;
+            .map_err(|e| away(&e))?;
         // Checked here, so that a broken card never takes the place of a good one.
         let readable = std::str::from_utf8(&text).map_err(|e| Fault::answer(e.to_string()))?;
         answer::card(readable, None, shape::View::V10, &self.options)?;
@@ -204,7 +204,7 @@ fn fresh(text: Bytes, max_age: Duration, etag: Option<HeaderValue>) -> Arc<Card>
     })
 }
 
-fn away(error: crate::agent::Error) -> Fault {
+fn away(error: &crate::agent::Error) -> Fault {
     Fault::new(
         Kind::BackendUnreachable,
         "the agent's card cannot be fetched",

@@ -2,6 +2,7 @@
 pub mod a2a;
 pub mod admin;
 pub mod agent;
+pub mod budget;
 pub mod card;
 pub mod cli;
 pub mod config;

@@ -1,5 +1,7 @@
 //! The log: lines on stderr, for people or for machines. Fields, not prose; never a token, never a message's
 //! content.
+use std::io::IsTerminal as _;
+
 use tracing_subscriber::{EnvFilter, fmt, prelude::*};
 
 use crate::config::{Level, LogFormat};
@@ -17,10 +19,14 @@ pub fn start(level: Level, format: LogFormat) {
     // Libraries speak up only when something is wrong, unless all is wanted.
     let filter = match level {
         Level::Trace => EnvFilter::new("trace"),
-        _ => EnvFilter::new(format!("warn,a2a_gateway={filter}")),
+        Level::Error | Level::Warn | Level::Info | Level::Debug | Level::Off => {
+            EnvFilter::new(format!("warn,a2a_gateway={filter}"))
+        }
     };
     let registry = tracing_subscriber::registry().with(filter);
-    let lines = fmt::layer().with_writer(std::io::stderr);
+    let lines = fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     // A second start, as in a test that runs two gateways, changes nothing.
     let _already_started = match format {
         LogFormat::Text => registry.with(lines.with_target(false)).try_init(),

@@ -11,7 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 
 mod stream;
 
-pub use stream::{Speech, Stream};
+pub use stream::{AskTask, Speech, Stream};
 
 use crate::agent;
 

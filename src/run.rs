@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     admin,
+    budget::Budget,
     config::{BaseUrl, Config},
     demo,
     gateway::{self, Gateway, Setup},
@@ -45,6 +46,8 @@ pub struct Served {
     pub running: Running,
     /// The server of probes, if one was asked for.
     pub admin: Option<Running>,
+    /// What bodies in memory hold.
+    pub budget: Budget,
 }
 
 /// Starts a gateway with these settings.
@@ -52,6 +55,7 @@ pub fn start(config: Config) -> io::Result<Served> {
     let settings = server_settings(&config);
     let admin_address = config.admin;
     let setup = Setup::new(config).map_err(io::Error::other)?;
+    let budget = setup.budget().clone();
     let running = server::start(settings, move |worker| gateway_for(&setup, &worker))?;
     let draining = running.draining();
     let ready = move || {
@@ -62,7 +66,11 @@ pub fn start(config: Config) -> io::Result<Served> {
     };
     let probes = vec![admin::Route::live(), admin::Route::ready(ready)];
     let admin = admin::start(admin_address, probes)?;
-    Ok(Served { running, admin })
+    Ok(Served {
+        running,
+        admin,
+        budget,
+    })
 }
 
 fn gateway_for(setup: &Setup, worker: &Worker) -> Gateway {
@@ -94,7 +102,7 @@ fn server_settings(config: &Config) -> server::Settings {
 /// Serves until a signal says otherwise. True if everything that ran could end by itself.
 pub fn serve(config: Config) -> io::Result<bool> {
     let agent = config.backend.url.as_ref().map(ToString::to_string);
-    let Served { running, admin } = start(config)?;
+    let Served { running, admin, .. } = start(config)?;
     tracing::info!(
         listen = %running.local_addr,
         backend = agent.as_deref().unwrap_or("by routes"),

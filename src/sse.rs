@@ -129,7 +129,7 @@ impl Reader {
     }
 
     /// The next whole event; `None` means more bytes, please. Comments come at once, as events without data.
-    pub fn next(&mut self) -> Result<Option<Event<'_>>, TooLong> {
+    pub fn event(&mut self) -> Result<Option<Event<'_>>, TooLong> {
         self.given.clear();
         if self.fresh && !self.past_mark() {
             return Ok(None);
@@ -170,16 +170,22 @@ impl Reader {
         Ok(None)
     }
 
-    /// At the end of the input: the data of an event whose blank line is missing. The standard drops it; we
-    /// take it if it is one whole JSON object (streams 2), which the caller finds out.
-    pub fn rest(&mut self) -> Option<&[u8]> {
+    /// At the end of the input: an event whose blank line is missing. The standard drops it; we take it if its
+    /// data is one whole JSON object (streams 2), which the caller finds out. Half a line that is no comment
+    /// stands for half an event, since it may have become one.
+    pub fn rest(&mut self) -> Option<Event<'_>> {
         let line = self.at..self.bytes.len();
         if !line.is_empty() {
+            let half = self.bytes[self.at] != b':';
             self.pending.add(&self.bytes[line]);
+            self.pending.has_data |= half;
             self.at = self.bytes.len();
         }
-        let plain = self.pending.has_data && self.pending.label == Label::Message;
-        plain.then_some(&self.pending.data[..])
+        let half = self.pending.has_data || self.pending.label != Label::Message;
+        half.then(|| Event {
+            data: Some(&self.pending.data),
+            ..self.pending.event()
+        })
     }
 
     /// How many bytes are held.

@@ -51,6 +51,8 @@ pub struct Seen {
     pub state: Option<State>,
     /// It is a status update: the only kind of event that carries `final`.
     pub update: bool,
+    /// It is a whole task.
+    pub task: bool,
     /// It is a bare message, after which nothing follows.
     pub message: bool,
 }
@@ -176,6 +178,7 @@ fn seen_in(op: Op, r: &Obj<'_>) -> Seen {
         Op::Send | Op::Stream | Op::Subscribe => Seen {
             state: state(r.inside("task")).or_else(|| state(r.inside("statusUpdate"))),
             update: r.has("statusUpdate"),
+            task: r.has("task"),
             message: r.has("message"),
         },
         Op::Get | Op::Cancel => Seen {
@@ -319,6 +322,37 @@ fn translate(
 ) -> Result<Seen, Fault> {
     from.shape.lift_event(e, notes).map_err(|e| bad(&e))?;
     let seen = seen_in(Op::Stream, e);
+    let same = from.shape == Shape::V10 && to.dialect.shape == Shape::V10;
+    write_event(to, e, same, notes, data, out)?;
+    Ok(seen)
+}
+
+/// The agent's answer to `GetTask` as an event, appended as `event` does.
+pub fn task_event(
+    to: &ReplyTo,
+    from: Dialect,
+    body: &[u8],
+    options: &Options,
+    out: &mut Vec<u8>,
+) -> Result<(), Fault> {
+    let mut notes = notes(to, options);
+    let result = result_of(from, Op::Get, text_of(body)?, options)?;
+    let task = from.shape.lift_result(Op::Get, result, &mut notes);
+    let mut e = Obj::default();
+    e.put("task", Node::Obj(task.map_err(|e| bad(&e))?));
+    write_event(to, &mut e, false, &mut notes, body, out)
+}
+
+/// A canonical event, lowered and framed. `same` says that it is in the client's shape already, and `data` is
+/// what it was made of.
+fn write_event(
+    to: &ReplyTo,
+    e: &mut Obj<'_>,
+    same: bool,
+    notes: &mut Notes<'_>,
+    data: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), Fault> {
     let start = out.len();
     let end = |out: &mut Vec<u8>| {
         if memchr::memchr(b'\n', data).is_some() {
@@ -332,7 +366,6 @@ fn translate(
     if rpc {
         rpc::write_head(&to.id, "result", out);
     }
-    let same = from.shape == Shape::V10 && to.dialect.shape == Shape::V10;
     if same && let Some(text) = e.unchanged() {
         out.extend_from_slice(text.as_bytes());
     } else {
@@ -346,7 +379,7 @@ fn translate(
         out.push(b'}');
     }
     end(out);
-    Ok(seen)
+    Ok(())
 }
 
 /// JSON has line ends only between its tokens, where a space does as well.

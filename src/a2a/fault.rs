@@ -227,6 +227,8 @@ pub struct Fault {
     pub message: Cow<'static, str>,
     /// When to come again, in seconds.
     pub retry_after: Option<u32>,
+    /// Whose fault it is: by its kind, but an agent may have what else only the gateway has.
+    pub blame: Blame,
     /// Set where an operation is there but refuses this task: v0.3 REST says 400 then, not 501.
     pub of_task: bool,
     /// What few faults have.
@@ -244,6 +246,8 @@ pub struct More {
     pub metadata: Vec<(&'static str, String)>,
     /// `WWW-Authenticate` values of a 401 or 403.
     pub challenges: Vec<HeaderValue>,
+    /// JSON text of a 401 or 403 of the agent, which passes as it was received (errors 3).
+    pub received: Option<String>,
 }
 
 impl Fault {
@@ -253,6 +257,7 @@ impl Fault {
             kind,
             message: message.into(),
             retry_after: None,
+            blame: kind.wire().blame,
             of_task: false,
             more: Box::default(),
         }
@@ -270,6 +275,15 @@ impl Fault {
             "the agent's answer is not valid A2A",
         )
         .because(cause)
+    }
+
+    /// Told by an agent: what would be ours is its own.
+    #[must_use]
+    pub fn of_agent(mut self) -> Self {
+        if self.blame == Blame::Gateway {
+            self.blame = Blame::Agent;
+        }
+        self
     }
 
     /// Adds words for the log.

@@ -68,6 +68,13 @@ impl ReplyTo {
 
     /// A fault before anything was answered.
     pub fn fault(&self, fault: &Fault) -> Told {
+        if let Some(received) = &fault.more.received {
+            return Told {
+                status: fault.around(),
+                framing: Framing::Json,
+                body: received.clone().into_bytes(),
+            };
+        }
         let mut body = Vec::with_capacity(256);
         match self.dialect.binding {
             Binding::Rpc if self.must_be_event(fault) => {

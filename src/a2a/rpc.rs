@@ -133,6 +133,11 @@ fn refused(body: &Bytes, text: &str, error: &json::Error, limits: Limits) -> (Id
     (Id::NULL, Fault::new(Kind::Parse, error.to_string()))
 }
 
+/// Every event of a stream repeats the id, so that a long one would multiply.
+const LONGEST_ID: usize = 1024;
+/// A body up to this is kept for the sake of its id.
+const SMALL: usize = 4096;
+
 /// The id as it stands in the body. A request without one is answered with `null`: no method is a notification.
 fn id_of(envelope: &Obj<'_>, body: &Bytes) -> Result<Id, Fault> {
     match envelope.raw("id") {
@@ -141,6 +146,12 @@ fn id_of(envelope: &Obj<'_>, body: &Bytes) -> Result<Id, Fault> {
             Some(_) => Err(bad_id()),
         },
         Some(id) if id.starts_with(['{', '[', 't', 'f']) => Err(bad_id()),
+        Some(id) if id.len() > LONGEST_ID => Err(Fault::new(
+            Kind::InvalidRequest,
+            "`id` is longer than 1024 bytes",
+        )),
+        // A slice keeps the whole body, and a stream keeps its id for hours.
+        Some(id) if body.len() > SMALL => Ok(Id(Bytes::copy_from_slice(id.as_bytes()))),
         Some(id) => Ok(Id(body.slice_ref(id.as_bytes()))),
     }
 }

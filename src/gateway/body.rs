@@ -4,11 +4,21 @@ use std::{pin::Pin, task::Poll, time::Duration};
 use bytes::{Bytes, BytesMut};
 use http_body::Body;
 
-use super::budget::Hold;
-use crate::a2a::{Fault, Kind};
+use crate::{
+    a2a::{Fault, Kind},
+    budget::Hold,
+};
+
+/// So much is made room for at once for what is only announced: many may announce much and send nothing.
+const AHEAD: usize = 1024 * 1024;
 
 /// The whole body. `time` is for all of it; no timer is made where it came with the head.
-pub async fn read<B>(body: B, limit: usize, time: Duration, hold: &mut Hold) -> Result<Bytes, Fault>
+pub(super) async fn read<B>(
+    body: B,
+    limit: usize,
+    time: Duration,
+    hold: &mut Hold,
+) -> Result<Bytes, Fault>
 where
     B: Body<Data = Bytes, Error: std::fmt::Display> + Unpin,
 {
@@ -84,7 +94,7 @@ where
             Some(first) => {
                 if self.more.is_empty() {
                     let expected = self.body.size_hint().lower();
-                    let expected = usize::try_from(expected).unwrap_or(0).min(self.limit);
+                    let expected = usize::try_from(expected).unwrap_or(0).min(AHEAD);
                     self.more.reserve(first.len() + data.len() + expected);
                     self.more.extend_from_slice(first);
                     self.first = Some(Bytes::new());
@@ -111,7 +121,7 @@ fn too_large(limit: usize) -> Fault {
 }
 
 /// All bodies together hold too much.
-pub fn no_room() -> Fault {
+pub(super) fn no_room() -> Fault {
     let mut fault = Fault::new(
         Kind::Overloaded,
         "the gateway holds too many bytes now; try again later",

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The origin to name in an answer, if pages from there may call.
-pub fn allowed(cors: &Cors, theirs: &HeaderMap) -> Option<HeaderValue> {
+pub(super) fn allowed(cors: &Cors, theirs: &HeaderMap) -> Option<HeaderValue> {
     let origin = theirs.get(header::ORIGIN)?;
     match &cors.origins {
         Origins::Any => Some(HeaderValue::from_static("*")),
@@ -18,11 +18,12 @@ pub fn allowed(cors: &Cors, theirs: &HeaderMap) -> Option<HeaderValue> {
     }
 }
 
-/// Marks an answer as readable for that origin.
-pub fn mark(fields: &mut HeaderMap, origin: HeaderValue) {
-    if origin != "*" {
+/// Marks an answer as readable for that origin; and as different for others, so that no cache mixes them up.
+pub(super) fn mark(cors: &Cors, fields: &mut HeaderMap, origin: Option<HeaderValue>) {
+    if matches!(&cors.origins, Origins::These(list) if !list.is_empty()) {
         fields.append(header::VARY, HeaderValue::from_static("Origin"));
     }
+    let Some(origin) = origin else { return };
     fields.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     fields.insert(
         header::ACCESS_CONTROL_EXPOSE_HEADERS,
@@ -33,7 +34,7 @@ pub fn mark(fields: &mut HeaderMap, origin: HeaderValue) {
 }
 
 /// Answers `OPTIONS`: a preflight where it is one, else what may be called.
-pub fn options(cors: &Cors, theirs: &HeaderMap) -> Response<Reply> {
+pub(super) fn options(cors: &Cors, theirs: &HeaderMap) -> Response<Reply> {
     let mut response = Response::new(Reply::Empty);
     *response.status_mut() = StatusCode::NO_CONTENT;
     let fields = response.headers_mut();
@@ -42,10 +43,9 @@ pub fn options(cors: &Cors, theirs: &HeaderMap) -> Response<Reply> {
         HeaderValue::from_static("GET, HEAD, POST, DELETE, OPTIONS"),
     );
     let preflight = theirs.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    let Some(origin) = allowed(cors, theirs).filter(|_| preflight) else {
+    if !preflight || allowed(cors, theirs).is_none() {
         return response;
-    };
-    mark(fields, origin);
+    }
     let methods = [Method::GET, Method::POST, Method::DELETE];
     let methods = methods.map(|m| m.to_string()).join(", ");
     if let Ok(methods) = HeaderValue::try_from(methods) {

@@ -1,33 +1,33 @@
 //! One exchange with the agent: the request in its words, and its answer in the client's.
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, response::Parts,
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header, response::Parts,
 };
-use std::sync::atomic::Ordering::Relaxed;
+
+mod pages;
+mod trouble;
+
+use trouble::unanswered;
 
 use super::{
-    Inner, body, budget::Hold, forward, log_losses, losses_value, put_framing, put_version, routes,
-    uri,
+    Inner, forward, routes,
+    telling::{log_losses, losses_value, put_framing, put_version},
 };
 use crate::{
     a2a::{
-        Binding, Call, Dialect, Fault, Kind, Op, Shape,
+        Binding, Call, Dialect, Fault, Op, Shape,
         answer::{self, Document, Public},
         headers,
         reply::{Framing, ReplyTo},
-        request, rpc,
+        request,
         shape::Loss,
     },
     agent,
-    reply::{Reply, Stream},
+    budget::Hold,
+    reply::{AskTask, Reply, Stream},
 };
-
-/// An error's body is read up to this.
-const ERROR: usize = 1024 * 1024;
-/// Pages of a list of webhooks that are joined for v0.3, which has no pages.
-const PAGES: usize = 10;
 
 /// All that an exchange needs. It owns it, since it may outlive its request.
 pub(super) struct Exchange {
@@ -51,8 +51,6 @@ impl Exchange {
             self.call.op = Op::ListPush; // decision 16: v1.0 has no get without an id
         }
         let response = self.ask().await?;
-        // What was sent is not needed any more; the answer is counted from here.
-        self.hold.resize(0);
         let (head, body) = response.into_parts();
         if !head.status.is_success() {
             return Err(Box::pin(self.failed(head, body)).await);
@@ -68,7 +66,8 @@ impl Exchange {
 
     /// Sends the call. Subscribing falls back to the other verb, and remembers it (operations 1.1).
     async fn ask(&mut self) -> Result<Response<agent::Body>, Fault> {
-        let verb = self.gateway.verb();
+        let by_get = self.route.subscribe_by_get.load(Relaxed);
+        let verb = if by_get { Method::GET } else { Method::POST };
         let response = self.send(&verb).await?;
         let status = response.status();
         let retry = self.call.op == Op::Subscribe
@@ -81,7 +80,7 @@ impl Exchange {
         }
         let second = Box::pin(self.send(&Method::GET)).await?;
         if second.status().is_success() {
-            self.gateway.subscribe_by_get.store(true, Relaxed);
+            self.route.subscribe_by_get.store(true, Relaxed);
             tracing::info!(
                 "the agent is subscribed to by GET from now on; set backend.subscribe_verb to save a request"
             );
@@ -101,7 +100,7 @@ impl Exchange {
         )?;
         let mut request = Request::new(outgoing.body.clone().unwrap_or_default());
         *request.method_mut() = outgoing.method;
-        *request.uri_mut() = uri(routes::target(&self.base, &outgoing.path)?);
+        *request.uri_mut() = Uri::from(routes::target(&self.base, &outgoing.path)?);
         let again = op.may_repeat();
         *request.headers_mut() = if again {
             self.fields.clone() // there may be a second request
@@ -120,7 +119,7 @@ impl Exchange {
         sent.map_err(|e| unanswered(&e, op))
     }
 
-    fn stream(self, head: Parts, body: agent::Body) -> Result<Response<Reply>, Fault> {
+    fn stream(mut self, head: Parts, body: agent::Body) -> Result<Response<Reply>, Fault> {
         if let Some(coding) = head.headers.get(header::CONTENT_ENCODING)
             && coding.as_bytes() != b"identity"
         {
@@ -128,16 +127,46 @@ impl Exchange {
                 "the event stream is compressed, though identity was asked for",
             ));
         }
+        self.hold.resize(0); // what was sent goes with this exchange
         log_losses(&self.lost, self.call.op.name());
         let version = self.to.dialect.shape.version();
         let stop = self.gateway.stop.clone().cancelled_owned();
-        let stream = Stream::new(body, self.to, self.gateway.speech.clone(), self.hold, stop);
+        let task = (self.call.op == Op::Subscribe && self.gateway.task_first).then(|| self.task());
+        let mut stream = Stream::new(body, self.to, self.gateway.speech.clone(), self.hold, stop);
+        if let Some(task) = task {
+            stream = stream.task_first(task);
+        }
         let mut response = Response::new(Reply::Stream(Box::new(stream)));
         let fields = response.headers_mut();
         *fields = forward::down(head.headers, version);
         put_framing(fields, Framing::Events, "");
         put_version(fields, version);
         Ok(response)
+    }
+
+    /// Asks for the task that a subscription is to begin with (streams 7).
+    fn task(&self) -> AskTask {
+        let mut fields = self.fields.clone();
+        fields.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        let mut exchange = Self {
+            gateway: self.gateway.clone(),
+            route: self.route.clone(),
+            base: self.base.clone(),
+            fields,
+            call: request::get_task(&self.call),
+            to: self.to.clone(),
+            lost: vec![],
+            public: None,
+            report: false,
+            hold: self.hold.another(),
+        };
+        Box::pin(async move {
+            let (head, body) = exchange.send(&Method::GET).await?.into_parts();
+            if !head.status.is_success() {
+                return Err(exchange.failed(head, body).await);
+            }
+            exchange.collect(&head, body).await
+        })
     }
 
     /// A whole answer to a streaming call becomes its only event (streams 8).
@@ -192,42 +221,6 @@ impl Exchange {
         answer::document(to, dialect, sent, text, public, &self.gateway.options)
     }
 
-    /// v0.3 lists have no pages: all are joined, up to a bound.
-    async fn all_pages(&mut self, first: &Bytes) -> Result<Document, Fault> {
-        let mut bare = self.to.clone();
-        bare.dialect.binding = Binding::Rest;
-        let mut page = self.translate(&bare, first)?;
-        let mut items = inner(page.body.take());
-        for _ in 1..PAGES {
-            let Some(token) = page.next.take() else { break };
-            self.call.params = request::next_page(&self.call, &token, &self.gateway.options)?;
-            let (head, body) = self.send(&Method::GET).await?.into_parts();
-            if !head.status.is_success() {
-                break; // what was found is still true
-            }
-            let text = self.collect(&head, body).await?;
-            page = self.translate(&bare, &text)?;
-            let more = inner(page.body.take());
-            if !items.is_empty() && !more.is_empty() {
-                items.push(b',');
-            }
-            items.extend_from_slice(&more);
-        }
-        let mut out = Vec::with_capacity(items.len() + 64);
-        let rpc = self.to.dialect.binding == Binding::Rpc;
-        if rpc {
-            rpc::write_head(&self.to.id, "result", &mut out);
-        }
-        out.push(b'[');
-        out.extend_from_slice(&items);
-        out.push(b']');
-        if rpc {
-            out.push(b'}');
-        }
-        page.body = Some(out.into());
-        Ok(page)
-    }
-
     async fn collect(&mut self, head: &Parts, body: agent::Body) -> Result<Bytes, Fault> {
         let limits = &self.gateway.limits;
         let deadline = if self.call.op.sends() {
@@ -273,47 +266,6 @@ impl Exchange {
         }
         response
     }
-
-    /// What an answer means that is no success.
-    async fn failed(&mut self, head: Parts, body: agent::Body) -> Fault {
-        let (status, op) = (head.status.as_u16(), self.call.op);
-        let json = is_json(&head.headers);
-        let coding = head.headers.get(header::CONTENT_ENCODING);
-        let hold = &mut self.hold;
-        let text = body
-            .collect(coding, ERROR, self.gateway.limits.first_byte, |more| {
-                hold.grow(more)
-            })
-            .await;
-        let text = text.ok().and_then(|t| String::from_utf8(t.to_vec()).ok());
-        let mut fault = match text {
-            Some(text) if json || text.trim_start().starts_with('{') => {
-                answer::read_fault(status, &text, op)
-            }
-            _ => answer::from_status(status, op, None),
-        };
-        fault.more.cause = Some(format!("HTTP status {status}"));
-        fault.retry_after = head
-            .headers
-            .get(header::RETRY_AFTER)
-            .and_then(|v| v.to_str().ok()?.parse().ok());
-        fault.more.challenges = head
-            .headers
-            .get_all(header::WWW_AUTHENTICATE)
-            .iter()
-            .cloned()
-            .collect();
-        fault
-    }
-}
-
-/// What is between the brackets of a JSON list.
-fn inner(list: Option<Bytes>) -> Vec<u8> {
-    let list = list.unwrap_or_default();
-    match list.as_ref() {
-        [b'[', items @ .., b']'] => items.to_vec(),
-        _ => vec![],
-    }
 }
 
 fn is_events(fields: &HeaderMap) -> bool {
@@ -329,31 +281,4 @@ fn media(fields: &HeaderMap) -> &str {
     fields
         .get(header::CONTENT_TYPE)
         .map_or("", headers::media_type)
-}
-
-/// The one place that knows both a connection's errors and the protocol's.
-fn unanswered(error: &agent::Error, op: Op) -> Fault {
-    use agent::Error as E;
-    let (kind, words) = match error {
-        E::Unreachable(_) | E::Broken { sent: false, .. } => {
-            (Kind::BackendUnreachable, "the agent cannot be reached")
-        }
-        E::Overloaded(_) => (Kind::Overloaded, "all connections to the agent are busy"),
-        E::NoRoom => return body::no_room().because(error.to_string()),
-        E::Timeout { .. } if op.sends() => (
-            Kind::BackendTimeout,
-            "the agent did not answer in time; its task may go on, ask for it with GetTask",
-        ),
-        E::Timeout { .. } => (Kind::BackendTimeout, "the agent did not answer in time"),
-        E::Broken { .. } => (Kind::BackendBroken, "the agent's answer broke off"),
-        E::TooLarge(_) | E::Undecodable(_) => (
-            Kind::InvalidAgentResponse,
-            "the agent's answer cannot be read",
-        ),
-    };
-    let mut fault = Fault::new(kind, words).because(error.to_string());
-    if matches!(error, E::Overloaded(_)) {
-        fault.retry_after = Some(1);
-    }
-    fault
 }

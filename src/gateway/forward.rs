@@ -1,6 +1,6 @@
 //! Header fields on their way through: what goes up to the agent, what comes down to the client, and what
 //! earlier proxies said (RFC 9110 7.6, RFC 7239).
-use std::net::IpAddr;
+use std::{fmt::Write as _, net::IpAddr};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header, uri::Authority};
 use ipnet::IpNet;
@@ -13,9 +13,9 @@ const X_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const X_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
 /// Asks for losses to be told.
-pub const REPORT: HeaderName = HeaderName::from_static("a2a-gateway-report");
+pub(super) const REPORT: HeaderName = HeaderName::from_static("a2a-gateway-report");
 /// Tells them.
-pub const LOSSES: HeaderName = HeaderName::from_static("a2a-gateway-losses");
+pub(super) const LOSSES: HeaderName = HeaderName::from_static("a2a-gateway-losses");
 
 /// Fields of a request that are ours to write, or concern the client's own connection or cache.
 fn is_ours(name: &HeaderName) -> bool {
@@ -49,22 +49,24 @@ fn is_ours(name: &HeaderName) -> bool {
 }
 
 /// What goes up to the agent.
-pub struct Up<'a> {
+pub(super) struct Up<'a> {
     /// The version it speaks.
-    pub version: Version,
-    /// The content type of the body, if there is one.
-    pub content: Option<&'static str>,
+    pub(super) version: Version,
+    /// The content type of a body.
+    pub(super) content: &'static str,
     /// Whether events are wanted.
-    pub events: bool,
+    pub(super) events: bool,
     /// Whose fields about earlier proxies are believed.
-    pub trusted: &'a [IpNet],
+    pub(super) trusted: &'a [IpNet],
     /// Who sent the request.
-    pub peer: &'a Peer,
+    pub(super) peer: &'a Peer,
+    /// The host by the request's target, which HTTP/2 has in place of `Host`.
+    pub(super) authority: Option<&'a Authority>,
 }
 
 impl Up<'_> {
     /// The fields for the agent, made from those of the client.
-    pub fn fields(&self, mut theirs: HeaderMap, asked: Version) -> HeaderMap {
+    pub(super) fn fields(&self, mut theirs: HeaderMap, asked: Version) -> HeaderMap {
         headers::strip_hop_by_hop(&mut theirs);
         let mut up = HeaderMap::with_capacity(theirs.len() + 8);
         if let Some(extensions) = headers::take_extensions(&mut theirs, asked) {
@@ -95,9 +97,7 @@ impl Up<'_> {
             header::ACCEPT_ENCODING,
             HeaderValue::from_static("identity"),
         );
-        if let Some(content) = self.content {
-            up.insert(header::CONTENT_TYPE, HeaderValue::from_static(content));
-        }
+        up.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.content));
         if self.version == Version::V10 {
             up.insert(headers::VERSION, HeaderValue::from_static("1.0"));
         }
@@ -118,7 +118,6 @@ impl Up<'_> {
                 }
             }
         }
-        use std::fmt::Write as _;
         let _infallible = write!(chain, "{}", self.peer.addr.ip());
         if let Ok(chain) = HeaderValue::try_from(chain) {
             up.insert(X_FOR, chain);
@@ -127,20 +126,23 @@ impl Up<'_> {
             let scheme = if self.peer.tls { "https" } else { "http" };
             up.insert(X_PROTO, HeaderValue::from_static(scheme));
         }
-        if let (false, Some(host)) = (up.contains_key(X_HOST), theirs.get(header::HOST)) {
-            up.insert(X_HOST, host.clone());
+        if !up.contains_key(X_HOST) {
+            let target = self.authority.and_then(|a| a.as_str().try_into().ok());
+            if let Some(host) = target.or_else(|| theirs.get(header::HOST).cloned()) {
+                up.insert(X_HOST, host);
+            }
         }
     }
 }
 
 /// Whether a peer's word about earlier proxies counts. An IPv4 address may come mapped into IPv6.
-pub fn is_trusted(trusted: &[IpNet], ip: IpAddr) -> bool {
+fn is_trusted(trusted: &[IpNet], ip: IpAddr) -> bool {
     let ip = ip.to_canonical();
     trusted.iter().any(|net| net.contains(&ip))
 }
 
 /// The agent's fields for the client, but for those about its own connection and body.
-pub fn down(mut theirs: HeaderMap, version: Version) -> HeaderMap {
+pub(super) fn down(mut theirs: HeaderMap, version: Version) -> HeaderMap {
     headers::strip_hop_by_hop(&mut theirs);
     let extensions = headers::take_extensions(&mut theirs, version);
     let mut fields = HeaderMap::with_capacity(theirs.len() + 6);
@@ -171,6 +173,7 @@ fn stays_up(name: &HeaderName) -> bool {
             | header::LAST_MODIFIED
             | header::ACCEPT_RANGES
             | header::CONTENT_LOCATION
+            | header::LOCATION
             | header::SERVER
             | header::ALT_SVC
             | header::ACCESS_CONTROL_ALLOW_ORIGIN
@@ -181,7 +184,7 @@ fn stays_up(name: &HeaderName) -> bool {
 
 /// The address under which a client reached us, if it is one: `scheme://host[:port]`. Earlier proxies are
 /// asked only where they are trusted.
-pub fn own_address(
+pub(super) fn own_address(
     theirs: &HeaderMap,
     uri_host: Option<&Authority>,
     peer: &Peer,

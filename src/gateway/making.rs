@@ -1,12 +1,12 @@
 //! Making a gateway out of settings.
 use std::{
-    collections::HashMap,
-    sync::{Arc, atomic::AtomicBool},
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
 };
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Budget, Gateway, Inner, Routes};
+use super::{Gateway, Inner, Routes};
 use crate::{
     a2a::{
         Dialect,
@@ -14,8 +14,9 @@ use crate::{
         shape::{FileBytes, Options},
     },
     agent::{self, Agent, BadSettings, Origin, Room},
+    budget::Budget,
     card::{Cards, Follow},
-    config::{self, BytesEncoding, Config, PushMode, RestDialect, Verb},
+    config::{self, BytesEncoding, Config, PushMode, RestDialect},
     json::Limits,
     reply::Speech,
 };
@@ -49,11 +50,11 @@ impl Setup {
             origins.push(format!("{}://{}", url.scheme(), url.authority()));
         }
         for origin in origins {
-            if !rooms.contains_key(&origin) {
-                let settings = agent_settings(&config, &origin)?;
-                Agent::new(&settings, Room::new(&settings))?; // roots and names are read now, not on the first call
+            if let Entry::Vacant(place) = rooms.entry(origin) {
+                let settings = agent_settings(&config, place.key())?;
                 let room = Room::new(&settings);
-                rooms.insert(origin, (settings, room));
+                Agent::new(&settings, room.clone())?; // roots and names are read now, not on the first call
+                place.insert((settings, room));
             }
         }
         Ok(Self {
@@ -65,6 +66,11 @@ impl Setup {
         })
     }
 
+    /// What bodies may hold, and hold now.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
     /// A gateway for one worker. `follow` runs what outlives its request; `stop` ends streams.
     pub fn gateway(&self, follow: Follow, stop: CancellationToken) -> Result<Gateway, BadSetup> {
         let config = &*self.config;
@@ -73,12 +79,11 @@ impl Setup {
             if let Some(agent) = made.get(origin) {
                 return Ok(agent.clone());
             }
-            let agent = match self.rooms.get(origin) {
-                Some((settings, room)) => Agent::new(settings, room.clone())?,
-                None => {
-                    let settings = agent_settings(config, origin)?;
-                    Agent::new(&settings, Room::new(&settings))?
-                }
+            let agent = if let Some((settings, room)) = self.rooms.get(origin) {
+                Agent::new(settings, room.clone())?
+            } else {
+                let settings = agent_settings(config, origin)?;
+                Agent::new(&settings, Room::new(&settings))?
             };
             let agent = Arc::new(agent);
             made.insert(origin.to_owned(), agent.clone());
@@ -88,7 +93,6 @@ impl Setup {
         Ok(Gateway(Arc::new(Inner {
             routes,
             dialect,
-            subscribe_by_get: AtomicBool::new(config.backend.subscribe_verb == Verb::Get),
             accepts: accepts(config),
             options: self.options.clone(),
             speech: Arc::new(Speech {
@@ -102,6 +106,7 @@ impl Setup {
             limits: config.limits.clone(),
             http: config.http.clone(),
             backend: config.backend.clone(),
+            task_first: config.compat.synthesize_task_first,
             push: config.push.mode == PushMode::Passthrough,
             rest_content_type: config.compat.rest_content_type.as_str(),
             public_url: config

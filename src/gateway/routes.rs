@@ -1,53 +1,61 @@
 //! Which agent a path belongs to. A route's parameters are whole segments, carried over as they were written,
 //! so that nothing in them can act as a separator, a step up, or the start of a query.
-use std::{fmt::Write as _, sync::Arc};
+use std::{
+    fmt::Write as _,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use http::uri::PathAndQuery;
 
 use crate::{
     a2a::{Fault, Kind},
     agent::Agent,
-    config::{Config, Segment, Template},
+    config::{Config, Segment, Verb},
 };
 
 /// One way to an agent.
-pub struct Route {
+pub(super) struct Route {
     /// Where clients find it; empty for the only agent of a gateway without routes.
     template: Vec<Segment>,
     /// Where it is.
     target: Vec<Segment>,
     /// The target as it was written, where it has no parameters.
     plain: Option<String>,
+    /// Scheme and host of it.
+    pub(super) origin: String,
+    /// Whether subscribing by GET is its way, as settings say or as it proved.
+    pub(super) subscribe_by_get: AtomicBool,
     /// The connection to it.
-    pub agent: Arc<Agent>,
+    pub(super) agent: Arc<Agent>,
 }
 
 /// All ways to agents.
-pub struct Routes {
+pub(super) struct Routes {
     /// The path of the public URL, without a slash at its end: taken off where a request has it.
     prefix: String,
     all: Vec<Arc<Route>>,
 }
 
 /// A path, matched.
-pub struct Matched<'p> {
+pub(super) struct Matched<'p> {
     /// The route.
-    pub route: Arc<Route>,
+    pub(super) route: Arc<Route>,
     /// The agent's base path, filled in.
-    pub base: String,
+    pub(super) base: String,
     /// The public path of the agent, filled in, below the public URL.
-    pub public: &'p str,
+    pub(super) public: &'p str,
     /// What is left below that.
-    pub rest: &'p str,
+    pub(super) rest: &'p str,
 }
 
 impl Routes {
     /// `agents` gives the connection for a scheme and authority.
-    pub fn new<E>(
+    pub(super) fn new<E>(
         config: &Config,
         mut agents: impl FnMut(&str) -> Result<Arc<Agent>, E>,
     ) -> Result<Self, E> {
         let mut all = vec![];
+        let by_get = config.backend.subscribe_verb == Verb::Get;
         for r in &config.routes {
             let origin = format!("{}://{}", r.backend.scheme, r.backend.authority);
             all.push(Arc::new(Route {
@@ -55,6 +63,8 @@ impl Routes {
                 target: r.backend.path.segments().to_vec(),
                 plain: None,
                 agent: agents(&origin)?,
+                origin,
+                subscribe_by_get: AtomicBool::new(by_get),
             }));
         }
         // Literal segments before parameters: the most particular route wins.
@@ -66,11 +76,14 @@ impl Routes {
             ))
         });
         if let Some(url) = &config.backend.url {
+            let origin = format!("{}://{}", url.scheme(), url.authority());
             all.push(Arc::new(Route {
                 template: vec![],
                 target: vec![],
                 plain: Some(url.path().to_owned()),
-                agent: agents(&format!("{}://{}", url.scheme(), url.authority()))?,
+                agent: agents(&origin)?,
+                origin,
+                subscribe_by_get: AtomicBool::new(by_get),
             }));
         }
         let prefix = config.public_url.as_ref().map_or("", |u| u.path());
@@ -81,7 +94,7 @@ impl Routes {
     }
 
     /// The agent that a path belongs to.
-    pub fn find<'p>(&self, path: &'p str) -> Result<Matched<'p>, Fault> {
+    pub(super) fn find<'p>(&self, path: &'p str) -> Result<Matched<'p>, Fault> {
         let path = below(path, &self.prefix).unwrap_or(path);
         for route in &self.all {
             if let Some((public, rest, values)) = fits(&route.template, path) {
@@ -101,7 +114,7 @@ impl Routes {
     }
 
     /// Every agent that is connected to.
-    pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
+    pub(super) fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
         self.all.iter().map(|r| &r.agent)
     }
 }
@@ -172,7 +185,7 @@ fn harmless(value: &str) -> bool {
 }
 
 /// A path for the agent. What the parts were made from was checked, so that this does not fail.
-pub fn target(base: &str, path: &str) -> Result<PathAndQuery, Fault> {
+pub(super) fn target(base: &str, path: &str) -> Result<PathAndQuery, Fault> {
     let whole = match (base, path) {
         ("", "") => "/".to_owned(),
         (base, "") => base.to_owned(),
@@ -181,20 +194,6 @@ pub fn target(base: &str, path: &str) -> Result<PathAndQuery, Fault> {
     PathAndQuery::try_from(whole).map_err(|e| {
         Fault::new(Kind::Internal, "the agent's address is not usable").because(e.to_string())
     })
-}
-
-/// A template as it is written, for the log.
-pub fn written(template: &Template) -> String {
-    template
-        .segments()
-        .iter()
-        .fold(String::new(), |mut out, s| {
-            let _infallible = match s {
-                Segment::Literal(text) => write!(out, "/{text}"),
-                Segment::Parameter(name) => write!(out, "/{{{name}}}"),
-            };
-            out
-        })
 }
 
 #[cfg(test)]

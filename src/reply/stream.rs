@@ -6,6 +6,9 @@
 //!                      interrupted v0.3  ▼   │ the next event, the end, or `final_grace`
 //!                                       held ┘
 //! ```
+//! At the end of the agent's stream, and when it breaks, falls silent or is told to stop, the client hears of it:
+//! `ended` is only reached by a clean end or by one error frame.
+//!
 //! All events that have already arrived leave in one write; a lone one leaves at once. Only a v0.3 status in
 //! an interrupted state waits, to learn whether it is the last (streams 4).
 use std::{
@@ -13,22 +16,24 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use bytes::Bytes;
 use http_body::Body;
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
+mod clock;
+mod voice;
+
+pub use voice::Speech;
+
+use clock::{Clock, Due};
+use voice::Voice;
+
 use crate::{
-    a2a::{
-        Dialect, Fault, Kind, Op, Version,
-        answer::{self, Seen},
-        reply::ReplyTo,
-        shape::{Loss, Options, State},
-    },
-    gateway::budget::Hold,
+    a2a::{Fault, Kind, Op, answer, fault::Blame, reply::ReplyTo},
+    budget::Hold,
     sse,
 };
 
@@ -37,40 +42,36 @@ use crate::{
 const FRAME: usize = 32 * 1024;
 /// Bytes that a stream holds without being counted.
 const FREE: usize = 64 * 1024;
+/// An agent that always has more to say would keep us from hearing that we are to stop: so often we listen.
+const TURNS: u8 = 16;
 
-/// What a stream goes by.
-#[derive(Clone, Debug)]
-pub struct Speech {
-    /// How the agent speaks.
-    pub from: Dialect,
-    /// What the operator chose about translation.
-    pub options: Arc<Options>,
-    /// How long an interrupted status may wait to learn whether it is the last.
-    pub final_grace: Duration,
-    /// How often a silent stream gets a comment; zero is never.
-    pub keep_alive: Duration,
-    /// How long the agent may be silent.
-    pub idle: Duration,
-    /// The longest event.
-    pub event: usize,
-}
+/// Asks the agent for the task as it is, and gives its whole answer. It brings its own deadline.
+pub type AskTask = Pin<Box<dyn Future<Output = Result<Bytes, Fault>> + Send>>;
 
 /// Events, translated as they are polled for.
 pub struct Stream<B> {
     agent: B,
     reader: sse::Reader,
-    to: ReplyTo,
-    speech: Arc<Speech>,
-    /// An event that waits to learn whether it is the last.
+    voice: Voice,
+    /// An event that waits to learn whether it is the last, and until when.
     held: Option<(Vec<u8>, Instant)>,
-    /// One timer for all that is waited for; armed only when there is nothing to do.
-    timer: Option<Pin<Box<Sleep>>>,
-    read_at: Instant,
-    wrote_at: Instant,
+    opening: Opening,
+    clock: Clock,
     stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    /// Turns since we last listened for `stop`.
+    turns: u8,
     hold: Hold,
     ended: bool,
-    losses: usize,
+}
+
+/// How a stream begins (streams 7): a subscription may have to begin with the task.
+enum Opening {
+    /// As the agent begins it.
+    Any,
+    /// With the task; asked for if the first event is something else.
+    Task(AskTask),
+    /// It was asked for, and what the first event became waits for it.
+    Asked(AskTask, Vec<u8>),
 }
 
 /// What became of one look at the agent.
@@ -92,33 +93,43 @@ where
         hold: Hold,
         stop: WaitForCancellationFutureOwned,
     ) -> Self {
-        let now = Instant::now();
         Self {
             agent,
             reader: sse::Reader::new(speech.event),
-            to,
-            speech,
+            voice: Voice { to, speech },
             held: None,
-            timer: None,
-            read_at: now,
-            wrote_at: now,
+            opening: Opening::Any,
+            clock: Clock::start(),
             stop: Some(Box::pin(stop)),
+            turns: 0,
             hold,
             ended: false,
-            losses: 0,
         }
+    }
+
+    /// The same, beginning with the task.
+    #[must_use]
+    pub fn task_first(mut self, ask: AskTask) -> Self {
+        self.opening = Opening::Task(ask);
+        self
     }
 
     /// The next bytes for the client, or the end.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut out = Vec::new();
+        self.turns += 1;
+        if self.turns >= TURNS {
+            self.turns = 0;
+            self.listen(cx, &mut out);
+        }
         while !self.ended && out.len() < FRAME {
             match self.step(cx, &mut out) {
                 Step::More => {}
                 Step::End => self.ended = true,
                 Step::Wait if !out.is_empty() => break,
                 Step::Wait => {
-                    if !self.due(cx, &mut out) {
+                    self.listen(cx, &mut out);
+                    if !self.ended && !self.due(cx, &mut out) {
                         return Poll::Pending;
                     }
                     break;
@@ -128,47 +139,86 @@ where
         if out.is_empty() {
             return Poll::Ready(None);
         }
-        self.wrote_at = Instant::now();
-        Poll::Ready(Some(out.into()))
+        self.clock.wrote();
+        Poll::Ready(Some(self.counted(out)))
     }
 
     /// Translates what has arrived, else asks the agent for more.
     fn step(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Step {
+        if !self.opened(cx, out) {
+            return Step::Wait;
+        }
         if let Err(fault) = self.events(out) {
             return self.fail(&fault, out);
+        }
+        if matches!(self.opening, Opening::Asked(..)) {
+            return Step::More;
         }
         match Pin::new(&mut self.agent).poll_frame(cx) {
             Poll::Pending => Step::Wait,
             Poll::Ready(Some(Ok(frame))) => {
-                self.read_at = Instant::now();
+                self.clock.read();
                 if let Some(data) = frame.data_ref() {
                     self.reader.push(data);
-                    return self.counted(out);
                 }
-                Step::More
+                self.count(out)
             }
-            Poll::Ready(Some(Err(error))) => {
-                let fault = Fault::new(Kind::BackendBroken, "upstream stream interrupted")
-                    .because(error.to_string());
-                self.fail(&fault, out)
-            }
+            Poll::Ready(Some(Err(error))) => self.fail(&broken(error.to_string()), out),
             Poll::Ready(None) => self.finish(out),
         }
     }
 
-    /// Counts what a large event holds.
-    fn counted(&mut self, out: &mut Vec<u8>) -> Step {
-        let held = self.reader.held();
-        if held < FREE || self.hold.resize(held) {
+    /// Whether events may be written: not while the task is asked for that goes before them.
+    fn opened(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> bool {
+        let Opening::Asked(ask, late) = &mut self.opening else {
+            return true;
+        };
+        let Poll::Ready(answer) = ask.as_mut().poll(cx) else {
+            return false;
+        };
+        let told = answer.and_then(|task| self.voice.task(&task, out));
+        if let Err(fault) = told {
+            tracing::warn!(%fault, "a subscription begins without its task; it could not be had");
+        }
+        out.append(late);
+        self.opening = Opening::Any;
+        true
+    }
+
+    /// Counts what a large event holds before it is whole.
+    fn count(&mut self, out: &mut Vec<u8>) -> Step {
+        let waiting = self.held.as_ref().map_or(0, |(held, _)| held.len());
+        let held = self.reader.held() + waiting;
+        if held < FREE {
+            if self.hold.bytes() > 0 {
+                self.hold.resize(0);
+            }
             return Step::More;
         }
-        let fault = Fault::new(Kind::Overloaded, "no memory is left for this event");
-        self.fail(&fault, out)
+        if self.hold.resize(held) {
+            return Step::More;
+        }
+        self.fail(&no_room(), out)
+    }
+
+    /// Large output stays counted until it is written.
+    fn counted(&mut self, out: Vec<u8>) -> Bytes {
+        if out.len() < FREE {
+            return out.into();
+        }
+        let mut hold = self.hold.another();
+        if hold.grow(out.len()) {
+            return hold.keep(out.into());
+        }
+        let mut short = vec![];
+        self.fail(&no_room(), &mut short);
+        self.ended = true;
+        short.into()
     }
 
     fn events(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
-        loop {
-            let event = match self.reader.next() {
+        while !matches!(self.opening, Opening::Asked(..)) {
+            let event = match self.reader.event() {
                 Ok(Some(event)) => event,
                 Ok(None) => return Ok(()),
                 Err(sse::TooLong) => {
@@ -185,14 +235,7 @@ where
             };
             // What waited is not the last after all. `final` before what follows it.
             if let Some((held, _)) = self.held.take() {
-                say(
-                    &mut self.to,
-                    &self.speech,
-                    &held,
-                    false,
-                    &mut self.losses,
-                    out,
-                )?;
+                self.voice.say(&held, false, out)?;
             }
             if event.error {
                 let text = String::from_utf8_lossy(data);
@@ -200,182 +243,126 @@ where
             }
             let start = out.len();
             out.extend_from_slice(event.head);
-            let seen = say(
-                &mut self.to,
-                &self.speech,
-                data,
-                false,
-                &mut self.losses,
-                out,
-            )?;
-            if waits(&self.to, &self.speech, seen) {
+            let seen = self.voice.say(data, false, out)?;
+            if self.voice.waits(seen) {
                 out.truncate(start);
                 out.extend_from_slice(event.head);
-                self.held = Some((data.to_vec(), Instant::now() + self.speech.final_grace));
+                let until = Instant::now() + self.voice.speech.final_grace;
+                self.held = Some((data.to_vec(), until));
             }
+            self.opening = match std::mem::replace(&mut self.opening, Opening::Any) {
+                Opening::Task(ask) if !seen.task => Opening::Asked(ask, out.split_off(start)),
+                Opening::Task(_) | Opening::Any | Opening::Asked(..) => Opening::Any,
+            };
         }
+        Ok(())
     }
 
-    /// The agent's stream has ended well.
+    /// The agent's stream has ended well, perhaps without the blank line after its last event: that event is
+    /// taken if it is whole, else told as broken, never guessed.
     fn finish(&mut self, out: &mut Vec<u8>) -> Step {
-        if let Err(fault) = self.release(true, out) {
+        let rest = self.reader.rest().filter(|rest| !rest.other);
+        let rest =
+            rest.and_then(|rest| Some((rest.head.to_vec(), rest.data?.to_vec(), rest.error)));
+        if let Err(fault) = self.release(rest.is_none(), out) {
             return self.fail(&fault, out);
         }
-        let rest = self.reader.rest().map(<[u8]>::to_vec);
-        let Some(rest) = rest.filter(|r| !r.is_empty()) else {
+        let Some((head, data, error)) = rest else {
             return Step::End;
         };
-        // The blank line is missing: taken if it is whole, else told as broken, never guessed.
-        let start = out.len();
-        match say(
-            &mut self.to,
-            &self.speech,
-            &rest,
-            true,
-            &mut self.losses,
-            out,
-        ) {
+        if error {
+            let text = String::from_utf8_lossy(&data);
+            return self.fail(&answer::read_fault(500, &text, Op::Stream), out);
+        }
+        out.extend_from_slice(&head);
+        match self.voice.say(&data, true, out) {
             Ok(_) => Step::End,
-            Err(_) => {
-                out.truncate(start);
-                let fault = Fault::new(Kind::BackendBroken, "upstream stream interrupted")
-                    .because("it ended within an event");
-                self.fail(&fault, out)
+            Err(fault) if fault.kind == Kind::InvalidAgentResponse => {
+                self.fail(&broken("it ended within an event"), out)
             }
+            Err(fault) => self.fail(&fault, out),
         }
     }
 
     /// Lets go of the event that waits.
     fn release(&mut self, last: bool, out: &mut Vec<u8>) -> Result<(), Fault> {
         if let Some((held, _)) = self.held.take() {
-            say(
-                &mut self.to,
-                &self.speech,
-                &held,
-                last,
-                &mut self.losses,
-                out,
-            )?;
+            self.voice.say(&held, last, out)?;
         }
         Ok(())
     }
 
-    /// Ends the stream with a frame that says why. Never a cut without a word, never a clean end.
+    /// Ends the stream with a frame that says why, and with a line in the log that says whose fault it is.
     fn fail(&mut self, fault: &Fault, out: &mut Vec<u8>) -> Step {
-        if let Err(worse) = self.release(false, out) {
-            tracing::debug!(fault = %worse, "the held event could not be told");
+        let dialect = self.voice.to.dialect.name();
+        match fault.blame {
+            Blame::Caller => tracing::debug!(dialect, %fault, "a stream ended with an error frame"),
+            Blame::Agent => tracing::warn!(
+                dialect, %fault,
+                "the agent failed a stream, which ended with an error frame; look at its log for this time"
+            ),
+            Blame::Gateway => tracing::warn!(
+                dialect, %fault,
+                "the gateway ended a stream with an error frame; see limits"
+            ),
         }
-        tracing::warn!(
-            fault = %fault,
-            dialect = self.to.dialect.name(),
-            "a stream ended with an error frame; look at the agent's log for this time"
-        );
-        self.to.frame(fault, out);
+        self.part(fault, out);
         Step::End
     }
 
-    /// Nothing is there: looks at the clock and at the drain. True if something is to be written (or the
-    /// stream has ended).
-    fn due(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> bool {
-        if let Some(stop) = &mut self.stop
-            && stop.as_mut().poll(cx).is_ready()
-        {
+    /// The last frame: never a cut without a word, never a clean end.
+    fn part(&mut self, fault: &Fault, out: &mut Vec<u8>) {
+        if let Opening::Asked(_, late) = &mut self.opening {
+            out.append(late);
+        }
+        if let Err(worse) = self.release(false, out) {
+            tracing::debug!(fault = %worse, "the held event could not be told");
+        }
+        self.voice.to.frame(fault, out);
+    }
+
+    /// Ends the stream if that was asked for.
+    fn listen(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) {
+        let Some(stop) = &mut self.stop else { return };
+        if stop.as_mut().poll(cx).is_ready() {
             self.stop = None;
-            let fault = Fault::new(
-                Kind::Overloaded,
-                "the gateway is stopping; subscribe to the task again",
-            );
+            let words = "the gateway is stopping; subscribe to the task again";
+            self.part(&Fault::new(Kind::Overloaded, words), out);
+            self.ended = true;
+        }
+    }
+
+    /// Nothing is there: does what time asks for. True if something is to be written.
+    fn due(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> bool {
+        // Nothing held goes before the task that is asked for.
+        let asking = matches!(self.opening, Opening::Asked(..));
+        let grace = self.held.as_ref().map(|(_, until)| *until);
+        let grace = grace.filter(|_| !asking);
+        let Poll::Ready(due) = self.clock.due(cx, &self.voice.speech, grace) else {
+            return false;
+        };
+        let done = match due {
+            Due::Grace => self.release(false, out),
+            Due::KeepAlive => {
+                out.extend_from_slice(b": keep-alive\n\n");
+                Ok(())
+            }
+            Due::Idle => Err(Fault::new(Kind::BackendTimeout, "the agent fell silent")),
+        };
+        if let Err(fault) = done {
             self.fail(&fault, out);
             self.ended = true;
-            return true;
         }
-        loop {
-            let (at, what) = self.next_due();
-            let Some(timer) = &mut self.timer else {
-                self.timer = Some(Box::pin(tokio::time::sleep_until(at)));
-                continue;
-            };
-            // A timer that is early is only armed again when it fires: an event costs no timer.
-            if timer.deadline() > at {
-                timer.as_mut().reset(at);
-            }
-            if timer.as_mut().poll(cx).is_pending() {
-                return false;
-            }
-            if at > Instant::now() {
-                timer.as_mut().reset(at);
-                continue;
-            }
-            self.timer = None;
-            match what {
-                Due::Grace => {
-                    if let Err(fault) = self.release(false, out) {
-                        self.fail(&fault, out);
-                        self.ended = true;
-                    }
-                }
-                Due::KeepAlive => out.extend_from_slice(b": keep-alive\n\n"),
-                Due::Idle => {
-                    let fault = Fault::new(Kind::BackendTimeout, "the agent fell silent");
-                    self.fail(&fault, out);
-                    self.ended = true;
-                }
-            }
-            return true;
-        }
-    }
-
-    fn next_due(&self) -> (Instant, Due) {
-        let mut due = (self.read_at + self.speech.idle, Due::Idle);
-        if !self.speech.keep_alive.is_zero() {
-            let at = self.wrote_at + self.speech.keep_alive;
-            if at < due.0 {
-                due = (at, Due::KeepAlive);
-            }
-        }
-        match &self.held {
-            Some((_, at)) if *at < due.0 => (*at, Due::Grace),
-            _ => due,
-        }
+        true
     }
 }
 
-enum Due {
-    Grace,
-    KeepAlive,
-    Idle,
+fn broken(cause: impl Into<String>) -> Fault {
+    Fault::new(Kind::BackendBroken, "upstream stream interrupted").because(cause)
 }
 
-/// One event in the client's words.
-fn say(
-    to: &mut ReplyTo,
-    speech: &Speech,
-    data: &[u8],
-    last: bool,
-    losses: &mut usize,
-    out: &mut Vec<u8>,
-) -> Result<Seen, Fault> {
-    let mut lost: Vec<Loss> = vec![];
-    let seen = answer::event(to, speech.from, data, last, &speech.options, &mut lost, out)?;
-    if !lost.is_empty() {
-        *losses += lost.len();
-        for loss in &lost {
-            tracing::debug!(
-                path = loss.label(),
-                why = loss.why,
-                "lost in a stream event"
-            );
-        }
-    }
-    Ok(seen)
-}
-
-/// Whether an event waits to learn whether it is the last.
-fn waits(to: &ReplyTo, speech: &Speech, seen: Seen) -> bool {
-    seen.update
-        && seen.state == Some(State::Interrupted)
-        && to.dialect.shape.version() == Version::V03
-        && !speech.final_grace.is_zero()
+fn no_room() -> Fault {
+    Fault::new(Kind::Overloaded, "no memory is left for this event").because("limits.buffered")
 }
 
 #[cfg(test)]

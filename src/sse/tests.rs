@@ -9,7 +9,7 @@ fn read(chunks: &[&[u8]]) -> Vec<Seen> {
     let mut out = vec![];
     for chunk in chunks {
         reader.push(chunk);
-        while let Some(e) = reader.next().unwrap() {
+        while let Some(e) = reader.event().unwrap() {
             let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
             out.push((e.data.map(text), text(e.head), e.error, e.other));
         }
@@ -48,7 +48,7 @@ proptest! {
         let mut reader = Reader::new(64);
         for chunk in chunks {
             reader.push(chunk);
-            while let Ok(Some(_)) = reader.next() {}
+            while let Ok(Some(_)) = reader.event() {}
         }
         reader.rest();
     }
@@ -89,17 +89,17 @@ fn a_lone_cr_at_the_end_of_a_chunk_is_not_waited_on() {
 #[test]
 fn an_event_without_data_says_nothing() {
     assert_eq!(read(&[b"event: error\n\nretry: 1\n\ndata: x\n\n"]).len(), 1);
-    assert_eq!(read(&[b"event: error\n\ndata: x\n\n"])[0].2, false);
+    assert!(!read(&[b"event: error\n\ndata: x\n\n"])[0].2);
 }
 
 #[test]
 fn a_long_event_is_refused_and_never_held() {
     let mut reader = Reader::new(8);
     reader.push(b"data: 123456789");
-    assert_eq!(reader.next(), Err(TooLong));
+    assert_eq!(reader.event(), Err(TooLong));
     let mut reader = Reader::new(8);
     reader.push(b"data: 12345\ndata: 12345\n");
-    assert_eq!(reader.next(), Err(TooLong));
+    assert_eq!(reader.event(), Err(TooLong));
 }
 
 #[test]
@@ -107,8 +107,8 @@ fn buffers_are_empty_between_events() {
     let mut reader = Reader::new(1 << 20);
     let long = format!("data: {}\n\n", "x".repeat(100_000));
     reader.push(long.as_bytes());
-    assert!(reader.next().unwrap().is_some());
-    assert!(reader.next().unwrap().is_none());
+    assert!(reader.event().unwrap().is_some());
+    assert!(reader.event().unwrap().is_none());
     let held =
         reader.bytes.capacity() + reader.given.data.capacity() + reader.pending.data.capacity();
     assert!(held <= 3 * KEPT, "{held}");
@@ -118,11 +118,30 @@ fn buffers_are_empty_between_events() {
 fn what_is_left_at_the_end_is_there_to_look_at() {
     let mut reader = Reader::new(1 << 20);
     reader.push(b"data: {\"a\":\ndata: 1}");
-    assert!(reader.next().unwrap().is_none());
-    assert_eq!(reader.rest(), Some(&b"{\"a\":\n1}"[..]));
+    assert!(reader.event().unwrap().is_none());
+    assert_eq!(reader.rest().unwrap().data, Some(&b"{\"a\":\n1}"[..]));
     let mut none = Reader::new(1 << 20);
     none.push(b"data: x\n\n");
-    assert!(none.next().unwrap().is_some());
-    assert!(none.next().unwrap().is_none());
+    assert!(none.event().unwrap().is_some());
+    assert!(none.event().unwrap().is_none());
     assert_eq!(none.rest(), None);
+}
+
+#[test]
+fn half_a_line_is_half_an_event_unless_it_is_a_comment() {
+    for (text, data, error) in [
+        (&b"dat"[..], Some(&b""[..]), false),
+        (b"event: error\ndata: {\"a", Some(b"{\"a"), true),
+        (b"event: error\n", Some(b""), true),
+        (b": ping", None, false),
+        (b": ping\n", None, false),
+        (b"", None, false),
+    ] {
+        let mut reader = Reader::new(1 << 20);
+        reader.push(text);
+        while reader.event().unwrap().is_some() {}
+        let rest = reader.rest();
+        let said = rest.map_or((None, false), |r| (r.data, r.error));
+        assert_eq!(said, (data, error), "{}", text.escape_ascii());
+    }
 }

@@ -221,6 +221,7 @@ pub fn from_status(status: u16, op: Op, message: Option<String>) -> Fault {
         kind,
         message.unwrap_or_else(|| format!("the agent answered with HTTP status {status}")),
     )
+    .of_agent()
 }
 
 /// Where agents name one thing differently.
@@ -231,7 +232,7 @@ fn normalised(mut fault: Fault, op: Op) -> Fault {
         fault.more.details = None;
     }
     fault.of_task = op.sends() || op == Op::Subscribe;
-    fault
+    fault.of_agent()
 }
 
 #[cfg(test)]

@@ -201,3 +201,24 @@ pub fn next_page(call: &Call, token: &str, options: &Options) -> Result<Canonica
     r.put("pageToken", Node::string(token));
     Ok(Canonical(written(&r, text.len()).into()))
 }
+
+/// The question for the task of another call.
+pub fn get_task(call: &Call) -> Call {
+    let facts = Facts {
+        task: call.facts.task.clone(),
+        tenant: call.facts.tenant.clone(),
+        ..Facts::default()
+    };
+    let mut r = Obj::default();
+    for (key, value) in [("tenant", &facts.tenant), ("id", &facts.task)] {
+        if let Some(value) = value {
+            r.put(key, Node::string(value.as_str()));
+        }
+    }
+    let params = Canonical(written(&r, 0).into());
+    Call {
+        op: Op::Get,
+        facts,
+        params,
+    }
+}

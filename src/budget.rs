@@ -62,6 +62,17 @@ impl Hold {
         true
     }
 
+    /// Nothing held yet, of the same budget.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        self.budget.hold()
+    }
+
+    /// How many bytes this holds.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Holds just so many from now on; false when they are not there.
     pub fn resize(&mut self, bytes: usize) -> bool {
         if bytes >= self.bytes {
