@@ -323,8 +323,10 @@ fn lift_push(p: &mut Obj<'_>) -> Result {
 
 /// A whole number that is not negative, as a number, an integral float or a decimal string.
 pub(super) fn integer(o: &mut Obj<'_>, key: &'static str) -> Result {
-    let Some(raw) = o.raw(key) else {
-        return Ok(());
+    let raw = match o.get(key) {
+        Some(Node::Text(text)) => *text,
+        Some(Node::Word(word)) => word, // from a query
+        None | Some(Node::Made(_) | Node::Obj(_) | Node::List(_)) => return Ok(()),
     };
     let bare = raw.trim_matches('"');
     let whole = bare.split_once('.').map_or(bare, |(whole, rest)| {
@@ -340,8 +342,9 @@ pub(super) fn integer(o: &mut Obj<'_>, key: &'static str) -> Result {
             why: "is not a whole number of 0 or more",
         });
     }
-    if whole.len() != raw.len() {
-        o.put(key, Node::Made(whole.to_owned()));
+    if whole.len() != raw.len() || matches!(o.get(key), Some(Node::Word(_))) {
+        let number = Node::Made(whole.to_owned());
+        o.put(key, number);
     }
     Ok(())
 }
