@@ -381,6 +381,7 @@ pub(super) fn lift_result<'a>(op: Op, result: Node<'a>, notes: &mut Notes<'_>) -
         }
         (Op::Get | Op::Cancel, Node::Obj(mut t)) => {
             lift_task(&mut t, notes)?;
+            v10::is_task(&t)?;
             Ok(t)
         }
         (Op::CreatePush | Op::GetPush, Node::Obj(mut r)) => {

@@ -532,7 +532,10 @@ pub(super) fn lift_result<'a>(op: Op, result: Node<'a>, notes: &mut Notes<'_>) -
     };
     match op {
         Op::Send | Op::Stream | Op::Subscribe => lift_event(&mut r, notes)?,
-        Op::Get | Op::Cancel => lift_task(&mut r, notes)?,
+        Op::Get | Op::Cancel => {
+            lift_task(&mut r, notes)?;
+            v10::is_task(&r)?;
+        }
         Op::CreatePush | Op::GetPush => lift_resource(&mut r, notes)?,
         Op::ListPush => r.each("configs", |c| lift_resource(c, notes))?,
         Op::DeletePush => r = Obj::default(),

@@ -549,7 +549,7 @@ fn bare_list<'a>(op: Op, text: &'a str, notes: &mut Notes<'_>) -> Result<Obj<'a>
     Ok(r)
 }
 
-fn is_task(t: &Obj<'_>) -> Result {
+pub(super) fn is_task(t: &Obj<'_>) -> Result {
     if t.has("id") {
         return Ok(());
     }
