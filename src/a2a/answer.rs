@@ -7,7 +7,7 @@ use super::{
     Binding, Dialect,
     fault::{Fault, Kind},
     op::Op,
-    reply::ReplyTo,
+    reply::{ReplyTo, one_line},
     request::SPARE,
     rpc,
     shape::{
@@ -380,15 +380,6 @@ fn write_event(
     }
     end(out);
     Ok(())
-}
-
-/// JSON has line ends only between its tokens, where a space does as well.
-fn one_line(text: &mut [u8]) {
-    for byte in text {
-        if matches!(byte, b'\n' | b'\r') {
-            *byte = b' ';
-        }
-    }
 }
 
 #[cfg(test)]

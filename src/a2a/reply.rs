@@ -128,7 +128,9 @@ impl ReplyTo {
             out.extend_from_slice(b"event: error\n");
         }
         out.extend_from_slice(b"data: ");
+        let start = out.len();
         self.object(fault, out);
+        one_line(&mut out[start..]); // the agent's own details may have been written on many
         out.extend_from_slice(b"\n\n");
     }
 
@@ -173,6 +175,15 @@ impl ReplyTo {
                 });
                 out.extend_from_slice(body.to_string().as_bytes());
             }
+        }
+    }
+}
+
+/// JSON has line ends only between its tokens, where a space does as well.
+pub(super) fn one_line(text: &mut [u8]) {
+    for byte in text {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
         }
     }
 }

@@ -42,6 +42,7 @@ pub(in crate::a2a::shape) fn lift_result<'a>(
         }
         (Op::Get | Op::Cancel, Node::Obj(mut t)) => {
             lift_task(&mut t, notes)?;
+            v10::is_task(&t)?;
             Ok(t)
         }
         (Op::CreatePush | Op::GetPush, Node::Obj(mut r)) => {

@@ -41,7 +41,10 @@ pub(in crate::a2a::shape) fn lift_result<'a>(
     };
     match op {
         Op::Send | Op::Stream | Op::Subscribe => lift_event(&mut r, notes)?,
-        Op::Get | Op::Cancel => lift_task(&mut r, notes)?,
+        Op::Get | Op::Cancel => {
+            lift_task(&mut r, notes)?;
+            super::v10::is_task(&r)?;
+        }
         Op::CreatePush | Op::GetPush => lift_resource(&mut r, notes)?,
         Op::ListPush => r.each("configs", |c| lift_resource(c, notes))?,
         Op::List => r.each("tasks", |t| lift_task(t, notes))?,

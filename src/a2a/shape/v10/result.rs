@@ -87,7 +87,7 @@ fn bare_configs<'a>(text: &'a str, notes: &Notes<'_>) -> Result<Obj<'a>> {
     Ok(r)
 }
 
-fn is_task(t: &Obj<'_>) -> Result {
+pub(in crate::a2a::shape) fn is_task(t: &Obj<'_>) -> Result {
     if t.has("id") {
         return Ok(());
     }
