@@ -268,8 +268,10 @@ fn read_everything(bytes: &Bytes, op: Op) {
                 config: None,
             };
             let query = std::str::from_utf8(bytes).ok();
-            let mut to = ReplyTo::new(dialect);
-            let _ = request::read_rest(&found, query, bytes, None, &accepts, &options, &mut to);
+            for body in [bytes, &Bytes::new()] {
+                let mut to = ReplyTo::new(dialect);
+                let _ = request::read_rest(&found, query, body, None, &accepts, &options, &mut to);
+            }
         }
         for from in ALL {
             let mut to = ReplyTo::new(dialect);

@@ -216,7 +216,8 @@ fn details(fault: &Fault, wire: &Wire) -> String {
         "domain": domain(fault.kind),
         "metadata": metadata,
     });
-    let rest = theirs.trim().trim_start_matches('[').trim_start();
+    let rest = theirs.trim();
+    let rest = rest.strip_prefix('[').unwrap_or(rest).trim_start();
     if rest.starts_with(']') {
         format!("[{info}]")
     } else {

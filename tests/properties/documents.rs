@@ -344,12 +344,12 @@ const NAMES: [&str; 78] = [
 
 /// Values that they look at.
 #[rustfmt::skip]
-const WORDS: [&str; 33] = [
+const WORDS: [&str; 35] = [
     "null", "true", "false", "0", "1", "-1", "1.5", "1e400", "\"\"", "[]", "{}", "\"5\"", "\"007\"",
     "\"user\"", "\"ROLE_USER\"", "\"task\"", "\"message\"", "\"status-update\"", "\"text\"",
     "\"file\"", "\"data\"", "\"working\"", "\"TASK_STATE_CANCELED\"", "\"AAE=\"", "\"QUFFPQ==\"",
     "\"!\"", "\"\\ud800\"", "\"2026-03-01T10:00:00+02:00\"", "\"oauth2\"", "\"apiKey\"", "\"x\"",
-    "\"tasks/t/pushNotificationConfigs/c\"", "\"9999-99-99\"",
+    "\"tasks/t/pushNotificationConfigs/c\"", "\"9999-99-99\"", r#""q\"\\\n""#, r#"["q\"\\\n"]"#,
 ];
 
 /// JSON with names and words of ours in places where they do not belong.
@@ -393,5 +393,12 @@ pub(crate) fn wrappings(text: &str, op: Op) -> Vec<String> {
         ),
         format!(r#"{{"kind":"task","id":"t","status":{text},"artifacts":[{{"parts":[{text}]}}]}}"#),
         format!(r#"{{"error":{text}}}"#),
+        format!(
+            r#"{{"pushNotificationConfig":{{"id":{text},"url":{text},"authentication":{{"schemes":[{text}]}}}},"taskId":{text},"name":{text}}}"#
+        ),
+        format!(r#"{{"task":{{"id":{text},"status":{{"state":{text},"timestamp":{text}}}}}}}"#),
+        format!(
+            r#"{{"supportedInterfaces":[{{"url":{text},"protocolBinding":{text}}}],"securitySchemes":{{"a":{text}}},"securityRequirements":{text}}}"#
+        ),
     ]
 }

@@ -99,11 +99,11 @@ fn named<'a>(e: &'a Inner<'_>) -> Option<&'a str> {
 }
 
 /// Details as clients can read them: `metadata` of an `ErrorInfo` has strings only (Go reads a map of them),
-/// and stack traces are nobody's business. As they came where there is nothing to mend.
+/// stack traces are nobody's business, and what is no object is no detail. As they came where there is nothing to mend.
 fn for_clients(details: &str) -> Option<String> {
     let mut all: Vec<Value> = serde_json::from_str(details).ok()?;
     let count = all.len();
-    all.retain(|d| !says_type(d, "google.rpc.DebugInfo"));
+    all.retain(|d| d.is_object() && !says_type(d, "google.rpc.DebugInfo"));
     let mut mended = all.len() != count;
     let infos = all
         .iter_mut()
