@@ -2,7 +2,7 @@
 use std::borrow::Cow;
 
 use super::{fault::Fault, op::Op};
-use crate::json::Obj;
+use crate::json::{Node, Obj};
 
 /// The few things of a request that are looked at after it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,7 +74,9 @@ fn text(o: &Obj<'_>, key: &str) -> Result<Option<String>, Fault> {
 }
 
 fn number(o: &Obj<'_>, key: &str) -> Option<u64> {
-    let mut text = vec![];
-    o.get(key)?.write(&mut text);
-    std::str::from_utf8(&text).ok()?.parse().ok()
+    match o.get(key)? {
+        Node::Text(number) => number.parse().ok(),
+        Node::Made(number) => number.parse().ok(),
+        Node::Word(_) | Node::Obj(_) | Node::List(_) => None,
+    }
 }

@@ -44,8 +44,8 @@ fn agree(said: &mut Option<Version>, text: &str, also: &[String]) -> Result<(), 
     if text.is_empty() {
         return Ok(());
     }
-    let short: String = text.chars().take(32).collect();
-    let version = parse(text, also).ok_or_else(|| unsupported(&short))?;
+    let short = || text.chars().take(32).collect::<String>();
+    let version = parse(text, also).ok_or_else(|| unsupported(&short()))?;
     if said.is_some_and(|s| s != version) {
         return Err(unsupported("two different ones at once"));
     }

@@ -362,21 +362,23 @@ impl<'a> Scan<'a> {
     reason = "without branches a block compiles to vector code"
 )]
 fn plain(bytes: &[u8], mut at: usize) -> usize {
-    for _ in 0..WORDS {
-        let Some(word) = bytes[at..].first_chunk() else {
-            break;
-        };
+    let end = |c: u8| (c < 0x20) | (c == b'"') | (c == b'\\');
+    let mut words = 0;
+    while let Some(word) = bytes[at..].first_chunk() {
         let ends = ends(u64::from_le_bytes(*word));
         if ends != 0 {
             return at + ends.trailing_zeros() as usize / 8;
         }
         at += 8;
-    }
-    let end = |c: u8| (c < 0x20) | (c == b'"') | (c == b'\\');
-    while let Some(block) = bytes[at..].first_chunk::<32>()
-        && !block.iter().fold(false, |any, c| any | end(*c))
-    {
-        at += 32;
+        words += 1;
+        if words == WORDS {
+            // Long: on in blocks, and by words again in the last of them.
+            while let Some(block) = bytes[at..].first_chunk::<32>()
+                && !block.iter().fold(false, |any, c| any | end(*c))
+            {
+                at += 32;
+            }
+        }
     }
     bytes[at..]
         .iter()

@@ -56,9 +56,12 @@ pub(in crate::a2a::shape) fn state_up(word: &str) -> Option<&'static str> {
             .position(|n| n.eq_ignore_ascii_case(word))
             .map(|i| STATES[i])
     };
+    if let Some(exact) = STATES.iter().find(|s| **s == word) {
+        return Some(exact);
+    }
     by(&STATES)
         .or_else(|| by(&STATES_KIND))
-        .or(match word.to_ascii_lowercase().as_str() {
+        .or_else(|| match word.to_ascii_lowercase().as_str() {
             "cancelled" | "task_state_cancelled" => Some(STATES[5]),
             "input_required" => Some(STATES[6]),
             "auth_required" => Some(STATES[8]),
