@@ -1,4 +1,8 @@
 //! The gateway over real sockets, between raw clients and an agent that does what the test says.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on may panic anywhere"
+)]
 #[path = "support/parts.rs"]
 mod support;
 

@@ -1,4 +1,8 @@
 //! Who may import whom: arrows point down only, so that a part can be understood without those above it.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on may panic anywhere"
+)]
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// What each part may use of ours. `main` and `run` wire the parts together and may use all.

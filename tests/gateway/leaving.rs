@@ -129,8 +129,8 @@ fn a_drain_lets_a_send_end_and_takes_no_more() {
     let probes = gateway.served().admin.as_ref().unwrap().local_addr;
     let ready = |client: &mut Client| client.ask("GET /readyz", "", "").status();
     assert_eq!(ready(&mut Client::connect(probes)), 200);
-    let live = Client::connect(probes).ask("GET /livez", "", "");
-    assert_eq!((live.status(), live.body.as_str()), (200, "ok\n"));
+    let alive = Client::connect(probes).ask("GET /livez", "", "");
+    assert_eq!((alive.status(), alive.body.as_str()), (200, "ok\n"));
 
     let (line, body) = R10.send();
     let mut client = gateway.client();

@@ -221,7 +221,7 @@ fn an_extended_card_is_rewritten_and_never_kept() {
 fn losses_are_told_when_asked_for() {
     let agent = Agent::start();
     let gateway = Gateway::before(agent.addr);
-    let extra: String = (0..150).map(|n| format!(r#","x y{n:040}":1"#)).collect();
+    let extra = (0..150).fold(String::new(), |all, n| all + &format!(r#","x y{n:040}":1"#));
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"message/send","params":{{"message":{{"kind":"message","messageId":"m","role":"user","parts":[{{"kind":"text","text":"hi"}}]{extra}}}}}}}"#
     );

@@ -69,7 +69,11 @@ impl Client {
             (Some(length), _) => self.wire.exactly(length.parse().unwrap()).unwrap(),
             (None, Some(_)) => {
                 let mut body = vec![];
-                while let Some(chunk) = self.wire.chunk().expect("the body ends well") {
+                loop {
+                    let chunk = self.wire.chunk().expect("the body ends well");
+                    if chunk.is_empty() {
+                        break;
+                    }
                     body.extend_from_slice(&chunk);
                 }
                 body
@@ -105,13 +109,12 @@ impl Client {
                 let event = self.events.drain(..end + 2).take(end).collect();
                 return Some(String::from_utf8(event).unwrap());
             }
-            match self.wire.chunk().expect("the stream ends well") {
-                Some(chunk) => self.events.extend_from_slice(&chunk),
-                None => {
-                    assert!(self.events.is_empty(), "half an event at the end");
-                    return None;
-                }
+            let chunk = self.wire.chunk().expect("the stream ends well");
+            if chunk.is_empty() {
+                assert!(self.events.is_empty(), "half an event at the end");
+                return None;
             }
+            self.events.extend_from_slice(&chunk);
         }
     }
 

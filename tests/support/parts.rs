@@ -112,14 +112,14 @@ impl Wire {
         Head::parse(&self.until(b"\r\n\r\n")?)
     }
 
-    /// The next chunk of a chunked body; `Some(None)` is its end, `None` a cut.
-    pub fn chunk(&mut self) -> Option<Option<Vec<u8>>> {
+    /// The next chunk of a chunked body, empty at its end; `None` if it is cut.
+    pub fn chunk(&mut self) -> Option<Vec<u8>> {
         let size = self.until(b"\r\n")?;
         let size = std::str::from_utf8(&size).unwrap().trim();
         let size = usize::from_str_radix(size, 16).unwrap();
         let mut data = self.exactly(size + 2)?;
         data.truncate(size);
-        Some((size > 0).then_some(data))
+        Some(data)
     }
 }
 
