@@ -211,10 +211,11 @@ impl Agent {
         deadline: Instant,
     ) -> Result<(Response<Incoming>, Source), Failed> {
         if self.settings.http2 {
-            let (response, ticket) = self
+            // Boxed, as dialling is below: what is rare must not make every call's future large.
+            let exchange = self
                 .lines
-                .exchange(&self.dialer, &self.room, request, deadline)
-                .await?;
+                .exchange(&self.dialer, &self.room, request, deadline);
+            let (response, ticket) = Box::pin(exchange).await?;
             return Ok((response, Source::Stream(ticket)));
         }
         let pooled = if reuse {
@@ -224,7 +225,7 @@ impl Agent {
         };
         let mut link = match pooled {
             Some(link) => link,
-            None => self.open(deadline).await.map_err(Failed::Final)?,
+            None => Box::pin(self.open(deadline)).await.map_err(Failed::Final)?,
         };
         let response = link.exchange(request, deadline).await?;
         Ok((response, Source::Link(link, Arc::clone(&self.pool))))

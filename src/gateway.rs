@@ -20,7 +20,7 @@ mod well_known;
 
 pub use making::{BadSetup, Setup};
 
-use followed::Followed;
+use followed::{Followed, Work};
 use routes::{Matched, Routes};
 
 use crate::{
@@ -81,7 +81,7 @@ struct Asked<'p> {
 
 impl Gateway {
     /// Answers one request. There is no other way to answer: what fails becomes a response here.
-    pub async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response<Reply> {
+    pub async fn answer(self, request: Request<Incoming>, peer: Peer) -> Response<Reply> {
         let (head, body) = request.into_parts();
         let gateway = &self.0;
         let cors = &gateway.http.cors;
@@ -127,7 +127,8 @@ impl Inner {
             Err(fault) => return telling::refuse(&to, &fault),
         };
         match target {
-            Target::Card => self.card(&head, &asked, peer).await,
+            // Boxed: what is rare must not make every call's future large.
+            Target::Card => Box::pin(self.card(&head, &asked, peer)).await,
             Target::Rpc | Target::Rest(_) => {
                 let done = self.call(head, body, asked, target, peer, &mut to).await;
                 done.unwrap_or_else(|fault| telling::refuse(&to, &fault))
@@ -162,7 +163,10 @@ impl Inner {
         drop(body); // what is still needed of it is in the call
         self.allowed(&read)?;
         let report = telling::wants_report(&head.headers);
-        let public = self.public(&head, &asked.matched, peer);
+        let card = read.call.op == Op::ExtendedCard;
+        let public = card
+            .then(|| self.public(&head, &asked.matched, peer))
+            .flatten();
         let exchange = exchange::Exchange {
             gateway: self.clone(),
             route: asked.matched.route,
@@ -175,10 +179,11 @@ impl Inner {
             report,
             hold,
         };
+        let work: Work = Box::pin(exchange.run());
         if to.op == Some(Op::Send) {
-            return Followed::new(exchange.run(), &self.follow).await;
+            return Followed::new(work, &self.follow).await;
         }
-        exchange.run().await
+        work.await
     }
 
     /// What is asked for. `to` learns how.

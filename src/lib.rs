@@ -14,3 +14,4 @@ pub mod reply;
 pub mod run;
 pub mod server;
 pub mod sse;
+pub mod translate;

@@ -1,11 +1,14 @@
 //! The binary: arguments, settings, log, run, exit code.
-use std::{ffi::OsStr, process::ExitCode};
+use std::{ffi::OsStr, io::Read as _, process::ExitCode};
 
 use a2a_gateway::{
-    cli::{Cli, Command},
+    cli::{Cli, Command, Translate},
     config::{self, Config, LogFormat, Overrides},
-    log, run,
+    log, run, translate,
 };
+
+/// The largest document that `translate` reads, in bytes.
+const LONGEST: u64 = 64 * 1024 * 1024;
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
@@ -44,7 +47,29 @@ fn main() -> ExitCode {
             println!("{}", config::schema());
             ExitCode::SUCCESS
         }
-        Command::Translate(_) => ExitCode::FAILURE,
+        Command::Translate(translate) => translated(&translate),
+    }
+}
+
+/// One document from stdin to stdout; what got lost goes to stderr, a line each.
+fn translated(t: &Translate) -> ExitCode {
+    let mut input = String::new();
+    if let Err(error) = std::io::stdin().take(LONGEST).read_to_string(&mut input) {
+        eprintln!("a2a-gateway: {error}");
+        return ExitCode::FAILURE;
+    }
+    match translate::run(t.from, t.to, t.document, t.operation.as_deref(), &input) {
+        Ok(done) => {
+            println!("{}", done.output);
+            for loss in &done.losses {
+                eprintln!("{}", translate::line(loss));
+            }
+            ExitCode::SUCCESS
+        }
+        Err(fault) => {
+            eprintln!("a2a-gateway: {fault}");
+            ExitCode::FAILURE
+        }
     }
 }
 

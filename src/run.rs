@@ -28,14 +28,11 @@ impl server::Service for Gateway {
         request: Request<Incoming>,
         peer: server::Peer,
     ) -> impl Future<Output = Response<Reply>> + Send + 'static + use<> {
-        let gateway = self.clone();
-        async move {
-            let peer = gateway::Peer {
-                addr: peer.addr,
-                tls: peer.tls,
-            };
-            gateway.answer(request, peer).await
-        }
+        let peer = gateway::Peer {
+            addr: peer.addr,
+            tls: peer.tls,
+        };
+        self.clone().answer(request, peer)
     }
 
     fn tick(&self) {

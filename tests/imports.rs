@@ -24,6 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("reply", &["a2a", "agent", "budget", "sse"]),
     ("server", &[]),
     ("sse", &[]),
+    ("translate", &["a2a", "cli", "json"]),
 ];
 
 /// Parts that do no I/O and know no time, and what that forbids.

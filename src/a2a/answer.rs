@@ -269,27 +269,24 @@ pub fn card(
     Ok((out, notes.lost))
 }
 
-/// One event in the client's words, appended as one `data:` line and a blank line. `last` says whether an
+/// One event in the client's words, appended as one `data:` line and a blank line. `ends` says whether an
 /// interrupted state ends the stream (streams 4). An error of the agent is a fault.
 pub fn event(
     to: &mut ReplyTo,
     from: Dialect,
     data: &[u8],
-    last: bool,
+    ends: bool,
     options: &Options,
     lost: &mut Vec<Loss>,
     out: &mut Vec<u8>,
 ) -> Result<Seen, Fault> {
     let text = text_of(data)?;
     let mut e = open_event(from, text, options)?;
-    let mut notes = Notes::new(options);
-    notes.twice = to.twice;
-    notes.history = to.history;
-    notes.context = to.context.take();
-    notes.last = last;
-    let done = translate(to, from, &mut e, &mut notes, data, out);
-    to.context = notes.context;
-    lost.append(&mut notes.lost);
+    let mut found = notes(to, options);
+    found.last = ends;
+    let done = translate(to, from, &mut e, &mut found, data, out);
+    to.context = found.context;
+    lost.append(&mut found.lost);
     done
 }
 
@@ -393,3 +390,6 @@ fn one_line(text: &mut [u8]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

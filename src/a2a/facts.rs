@@ -1,7 +1,7 @@
 //! What a canonical request says, read once, for policies and for the way back. Never the client's spelling.
 use std::borrow::Cow;
 
-use super::op::Op;
+use super::{fault::Fault, op::Op};
 use crate::json::Obj;
 
 /// The few things of a request that are looked at after it was read.
@@ -26,18 +26,19 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Reads them from a canonical request.
-    pub(super) fn read(op: Op, r: &Obj<'_>) -> Self {
+    /// Reads them from a canonical request. An id that cannot be read is refused, since an agent that does read
+    /// it would see what no policy saw.
+    pub(super) fn read(op: Op, r: &Obj<'_>) -> Result<Self, Fault> {
         let mut facts = Self {
-            tenant: text(r, "tenant"),
+            tenant: text(r, "tenant")?,
             ..Self::default()
         };
         match op {
             Op::Send | Op::Stream => {
                 if let Some(m) = r.inside("message") {
-                    facts.context = text(m, "contextId");
-                    facts.task = text(m, "taskId");
-                    facts.message = text(m, "messageId");
+                    facts.context = text(m, "contextId")?;
+                    facts.task = text(m, "taskId")?;
+                    facts.message = text(m, "messageId")?;
                 }
                 if let Some(c) = r.inside("configuration") {
                     facts.history = number(c, "historyLength");
@@ -46,26 +47,30 @@ impl Facts {
                 }
             }
             Op::Get | Op::Cancel | Op::Subscribe => {
-                facts.task = text(r, "id");
+                facts.task = text(r, "id")?;
                 facts.history = number(r, "historyLength");
             }
             Op::List => {
-                facts.context = text(r, "contextId");
+                facts.context = text(r, "contextId")?;
                 facts.history = number(r, "historyLength");
             }
             Op::CreatePush | Op::GetPush | Op::ListPush | Op::DeletePush => {
-                facts.task = text(r, "taskId");
-                facts.config = text(r, "id");
+                facts.task = text(r, "taskId")?;
+                facts.config = text(r, "id")?;
             }
             Op::ExtendedCard => {}
         }
-        facts
+        Ok(facts)
     }
 }
 
-fn text(o: &Obj<'_>, key: &str) -> Option<String> {
+fn text(o: &Obj<'_>, key: &str) -> Result<Option<String>, Fault> {
+    if !o.has(key) {
+        return Ok(None);
+    }
     let text = o.string(key).map(Cow::into_owned);
-    text.filter(|t| !t.is_empty())
+    let text = text.ok_or_else(|| Fault::params(format!("`{key}` is not a string of Unicode")))?;
+    Ok(Some(text).filter(|t| !t.is_empty()))
 }
 
 fn number(o: &Obj<'_>, key: &str) -> Option<u64> {

@@ -183,26 +183,26 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
 mod tests {
     use super::*;
 
-    fn said(value: &str) -> Option<Option<Version>> {
+    fn said(value: &str) -> Result<Option<Version>, Kind> {
         let mut headers = HeaderMap::new();
         headers.insert(VERSION, value.parse().unwrap());
-        version(&headers, None, &["1.1".to_owned()]).ok()
+        version(&headers, None, &["1.1".to_owned()]).map_err(|f| f.kind)
     }
 
     #[test]
     fn versions_are_compared_by_major_and_minor() {
         for text in ["1.0", "1", "1.0.0", "1.0.17", " 1.0 ", "1.1", "1.1.2"] {
-            assert_eq!(said(text), Some(Some(Version::V10)), "{text}");
+            assert_eq!(said(text), Ok(Some(Version::V10)), "{text}");
         }
         for text in ["0.3", "0.3.0"] {
-            assert_eq!(said(text), Some(Some(Version::V03)), "{text}");
+            assert_eq!(said(text), Ok(Some(Version::V03)), "{text}");
         }
-        assert_eq!(said(""), Some(None));
+        assert_eq!(said(""), Ok(None));
         for text in [
             "0.5", "0.2", "2.0", "1.2", "1.00", "10.0", "1.05", "1.0-rc", "1.0.0.0", "v1", "0",
             "1.",
         ] {
-            assert_eq!(said(text), None, "{text}");
+            assert_eq!(said(text), Err(Kind::VersionNotSupported), "{text}");
         }
     }
 

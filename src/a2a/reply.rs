@@ -316,6 +316,53 @@ mod tests {
         );
     }
 
+    /// The rows that no agent can cause; the vectors have the others.
+    #[test]
+    fn the_gateway_s_own_faults_have_their_rows() {
+        for (kind, code, reason, rpc, rest, old) in [
+            (Kind::NoRoute, -32601, "METHOD_NOT_FOUND", 404, 404, 404),
+            (Kind::WrongVerb, -32601, "METHOD_NOT_FOUND", 405, 405, 405),
+            (Kind::TooLarge, -32600, "PAYLOAD_TOO_LARGE", 200, 413, 413),
+            (Kind::SlowBody, -32600, "REQUEST_TIMEOUT", 408, 408, 408),
+            (
+                Kind::BackendUnreachable,
+                -32603,
+                "BACKEND_UNREACHABLE",
+                200,
+                502,
+                502,
+            ),
+            (
+                Kind::BackendTimeout,
+                -32603,
+                "BACKEND_TIMEOUT",
+                200,
+                504,
+                504,
+            ),
+            (Kind::BackendBroken, -32603, "BACKEND_BROKEN", 200, 502, 502),
+        ] {
+            for (dialect, wanted) in [
+                (Dialect::J03, rpc),
+                (Dialect::J10, rpc),
+                (Dialect::R10, rest),
+                (Dialect::R03P, old),
+                (Dialect::R03K, old),
+                (Dialect::R03S, old),
+            ] {
+                let (status, body) = told(dialect, Op::Get, kind);
+                assert_eq!(status, wanted, "{kind:?} {}", dialect.name());
+                assert!(body.contains(reason), "{body}");
+                let coded = body.contains(&format!("\"code\":{code},"));
+                let rest = format!("\"code\":{rest},");
+                assert!(
+                    coded || dialect == Dialect::R10 && body.contains(&rest),
+                    "{body}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn the_agent_s_own_details_are_kept() {
         let to = ReplyTo::new(Dialect::R10);

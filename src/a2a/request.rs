@@ -1,8 +1,5 @@
-//! A client's request to canonical, and canonical to the agent's words.
-use std::borrow::Cow;
-
+//! A client's request to canonical, and canonical to the agent's words (`outgoing`).
 use bytes::Bytes;
-use http::Method;
 
 use super::{
     Binding, Call, Canonical, Dialect, Facts,
@@ -16,6 +13,10 @@ use super::{
     shape::{Loss, Notes, Options, Shape, Version},
 };
 use crate::json::{self, Node, Obj};
+
+mod outgoing;
+
+pub use outgoing::{Outgoing, next_page, write};
 
 /// What was read: the call, and what its canonical form could not carry.
 #[derive(Debug)]
@@ -84,10 +85,11 @@ pub fn read_rest(
     let mut r = open(found.op, to.dialect.shape, body, options)?;
     if found.op.sends() && version == Version::V03 && !snake {
         to.dialect.shape = sniff(&r, accepts)?;
-    } else if found.op.sends() && accepts.snake && looks_snake(&r) {
+    } else if found.op.sends() && accepts.snake && accepts.v03 && said.is_none() && looks_snake(&r)
+    {
         to.dialect = Dialect::R03S;
     }
-    rest::put_path(&mut r, found)?;
+    rest::put_path(&mut r, found, to.dialect.shape.version())?;
     let reads_query = matches!(found.op, Op::Get | Op::List | Op::ListPush);
     if let (true, Some(query)) = (reads_query, query) {
         rest::put_query(&mut r, query)?;
@@ -171,18 +173,15 @@ fn lift(
         .shape
         .lift_request(op, &mut r, &mut notes)
         .map_err(|e| Fault::params(e.to_string()))?;
-    let facts = Facts::read(op, &r);
+    let facts = Facts::read(op, &r)?;
     needs(op, &facts)?;
     to.twice = notes.twice;
     to.history = facts.history;
     to.context.clone_from(&facts.context);
-    let params = match r.unchanged() {
-        Some(text) => body.slice_ref(text.as_bytes()),
-        None => {
-            let mut out = Vec::with_capacity(body.len() + SPARE);
-            r.write(&mut out);
-            Bytes::from(out)
-        }
+    let params = if let Some(text) = r.unchanged() {
+        body.slice_ref(text.as_bytes())
+    } else {
+        written(&r, body.len()).into()
     };
     let call = Call {
         op,
@@ -215,161 +214,6 @@ fn needs(op: Op, facts: &Facts) -> Result<(), Fault> {
 /// The longest contextId taken, in bytes.
 const CONTEXT: usize = 1024;
 
-/// A request in the agent's words.
-#[derive(Debug)]
-pub struct Outgoing {
-    /// The verb.
-    pub method: Method,
-    /// Path below the interface URL, with its query; empty for JSON-RPC.
-    pub path: String,
-    /// The body, where there is one.
-    pub body: Option<Bytes>,
-}
-
-/// A call in the agent's dialect. `verb` is for subscribing over REST, where agents differ.
-pub fn write(
-    call: &Call,
-    dialect: Dialect,
-    verb: &Method,
-    options: &Options,
-    lost: &mut Vec<Loss>,
-) -> Result<Outgoing, Fault> {
-    if dialect.shape.version() == Version::V03 && call.op == Op::List {
-        return Err(Fault::new(
-            Kind::UnsupportedOperation,
-            "the agent speaks v0.3, which has no list of tasks",
-        ));
-    }
-    match (dialect.binding, dialect.shape) {
-        (Binding::Rpc, Shape::V10) => Ok(envelope(call.op.row().v10.rpc, call.params.text())),
-        (Binding::Rest, Shape::V10) if call.op.sends() && call.facts.tenant.is_none() => {
-            Ok(Outgoing {
-                method: Method::POST,
-                path: call.op.row().v10.rest.path.to_owned(),
-                body: Some(call.params.text().clone()),
-            })
-        }
-        _ => lower(call, dialect, verb, options, lost),
-    }
-}
-
-fn envelope(method: &str, params: &[u8]) -> Outgoing {
-    Outgoing {
-        method: Method::POST,
-        path: String::new(),
-        body: Some(rpc::write_request(method, params).into()),
-    }
-}
-
-fn lower(
-    call: &Call,
-    dialect: Dialect,
-    verb: &Method,
-    options: &Options,
-    lost: &mut Vec<Loss>,
-) -> Result<Outgoing, Fault> {
-    let inner = |e: String| {
-        Fault::new(
-            Kind::Internal,
-            "the request could not be written for the agent",
-        )
-        .because(e)
-    };
-    let text = std::str::from_utf8(call.params.text()).map_err(|e| inner(e.to_string()))?;
-    let form = Shape::V10.request_form(call.op);
-    let mut r = Obj::open(text, form, options.limits).map_err(|e| inner(e.to_string()))?;
-    let mut notes = Notes::new(options);
-    dialect
-        .shape
-        .lower_request(call.op, &mut r, &mut notes)
-        .map_err(|e| Fault::params(e.to_string()))?;
-    lost.append(&mut notes.lost);
-    if dialect.binding == Binding::Rpc {
-        return Ok(envelope(call.op.row().v03.rpc, &written(&r, text.len())));
-    }
-    rest_request(call, dialect, verb, r, text.len())
-}
-
-fn rest_request(
-    call: &Call,
-    dialect: Dialect,
-    verb: &Method,
-    mut r: Obj<'_>,
-    size: usize,
-) -> Result<Outgoing, Fault> {
-    let version = dialect.shape.version();
-    let facts = &call.facts;
-    let tenant = facts.tenant.as_deref().filter(|_| version == Version::V10);
-    let place = rest::Place {
-        op: call.op,
-        version,
-        id: facts.task.as_deref().map(Cow::Borrowed),
-        config: facts.config.as_deref().map(Cow::Borrowed),
-        tenant: tenant.map(Cow::Borrowed),
-    };
-    let mut path = place.path()?;
-    r.take("tenant");
-    let row = call.op.row();
-    let names = match version {
-        Version::V03 => &row.v03,
-        Version::V10 => &row.v10,
-    };
-    let method = if call.op == Op::Subscribe {
-        verb.clone()
-    } else {
-        names.rest.verbs[0].clone()
-    };
-    // The path says these; a create keeps its own id, which no path has.
-    match call.op {
-        Op::Get | Op::Cancel | Op::Subscribe => drop(r.take("id")),
-        Op::GetPush | Op::ListPush | Op::DeletePush => {
-            r.take("taskId");
-            r.take("pushNotificationConfigId");
-            r.take("id");
-        }
-        Op::CreatePush => drop(r.take("taskId")),
-        Op::Send | Op::Stream | Op::List | Op::ExtendedCard => {}
-    }
-    let body = match call.op {
-        Op::Send | Op::Stream => Some(written(&r, size)),
-        Op::CreatePush if dialect.shape == Shape::V03Proto => Some(create_body(facts, r)),
-        Op::CreatePush => Some(written(&r, size)),
-        Op::Cancel if dialect.shape == Shape::V03Proto => {
-            let id = facts.task.as_deref().unwrap_or_default();
-            let mut named = Obj::default();
-            named.put("name", Node::string(format!("tasks/{}", rest::segment(id))));
-            Some(written(&named, size))
-        }
-        Op::Cancel => Some(written(&r, size)),
-        Op::Get | Op::List | Op::ListPush => {
-            rest::write_query(&mut path, &r);
-            None
-        }
-        Op::Subscribe | Op::GetPush | Op::DeletePush | Op::ExtendedCard => None,
-    };
-    Ok(Outgoing {
-        method,
-        path,
-        body: body.map(Bytes::from),
-    })
-}
-
-/// The form in which Python's v0.3 server takes a webhook; it is the only one of those seen that some server
-/// takes at all.
-fn create_body(facts: &Facts, resource: Obj<'_>) -> Vec<u8> {
-    let task = facts.task.as_deref().unwrap_or_default();
-    let mut outer = Obj::default();
-    outer.put(
-        "parent",
-        Node::string(format!("tasks/{}", rest::segment(task))),
-    );
-    if let Some(config) = &facts.config {
-        outer.put("configId", Node::string(config.as_str()));
-    }
-    outer.put("config", Node::Obj(resource));
-    written(&outer, 256)
-}
-
 fn written(r: &Obj<'_>, size: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(size + SPARE);
     r.write(&mut out);
@@ -397,13 +241,5 @@ pub fn get_task(call: &Call) -> Call {
     }
 }
 
-/// The same list of webhooks, from another page on.
-pub fn next_page(call: &Call, token: &str, options: &Options) -> Result<Canonical, Fault> {
-    let inner =
-        |e: String| Fault::new(Kind::Internal, "the next page cannot be asked for").because(e);
-    let text = std::str::from_utf8(call.params.text()).map_err(|e| inner(e.to_string()))?;
-    let form = Shape::V10.request_form(Op::ListPush);
-    let mut r = Obj::open(text, form, options.limits).map_err(|e| inner(e.to_string()))?;
-    r.put("pageToken", Node::string(token));
-    Ok(Canonical(written(&r, text.len()).into()))
-}
+#[cfg(test)]
+mod tests;

@@ -133,13 +133,18 @@ fn decode(segment: &str) -> Result<String, Fault> {
 }
 
 /// Puts what the path says into the request; a body that says otherwise is refused.
-pub fn put_path(r: &mut Obj<'_>, found: &Found) -> Result<(), Fault> {
-    let (task, config) = match (found.op, found.version) {
+/// `version` is that of the body, since R03S puts v0.3 on v1.0's paths.
+pub fn put_path(r: &mut Obj<'_>, found: &Found, version: Version) -> Result<(), Fault> {
+    let (task, config) = match (found.op, version) {
         (Op::CreatePush, _) => ("taskId", "id"),
         (op, Version::V10) if op.is_push() => ("taskId", "id"),
         (op, Version::V03) if op.is_push() => ("id", "pushNotificationConfigId"),
         _ => ("id", "id"),
     };
+    if task == "taskId" {
+        r.rename("task_id", task)
+            .map_err(|e| Fault::params(e.to_string()))?;
+    }
     for (key, value) in [
         ("tenant", &found.tenant),
         (task, &found.id),
@@ -164,6 +169,9 @@ pub fn put_query(r: &mut Obj<'_>, query: &str) -> Result<(), Fault> {
     for (key, value) in pairs(query) {
         if key.eq_ignore_ascii_case("A2A-Version") {
             continue;
+        }
+        if key == "tenant" && !value.is_empty() {
+            return Err(Fault::params("the tenant is a path segment")); // operations 3
         }
         let node = match &*key {
             "includeArtifacts" | "include_artifacts" => match &*value {

@@ -15,6 +15,8 @@ pub struct Id(Bytes);
 impl Id {
     /// For a request whose id is not known.
     pub const NULL: Self = Self(Bytes::from_static(b"null"));
+    /// Where nobody gave one.
+    pub const ONE: Self = Self(Bytes::from_static(b"1"));
 
     /// Its JSON text.
     pub fn text(&self) -> &[u8] {
@@ -71,7 +73,7 @@ fn named(method: &str) -> Option<(Op, Version)> {
 }
 
 /// Reads a request. With a fault comes the id, as far as it could be read.
-pub fn read<'a>(body: &'a Bytes, limits: Limits) -> Result<Request<'a>, (Id, Fault)> {
+pub fn read(body: &Bytes, limits: Limits) -> Result<Request<'_>, (Id, Fault)> {
     let unread = |fault| (Id::NULL, fault);
     let text = std::str::from_utf8(body)
         .map_err(|_| unread(Fault::new(Kind::Parse, "the body is not UTF-8")))?;
@@ -159,6 +161,16 @@ fn bad_id() -> Fault {
         Kind::InvalidRequest,
         "`id` is neither a string nor a number",
     )
+}
+
+/// The id of any envelope, `null` if it has none that can be used.
+pub fn id_in(body: &Bytes) -> Id {
+    let envelope = std::str::from_utf8(body)
+        .ok()
+        .and_then(|text| Obj::open(text, &Form::FLAT, Limits::default()).ok());
+    envelope
+        .and_then(|e| id_of(&e, body).ok())
+        .unwrap_or(Id::NULL)
 }
 
 /// Appends the start of a response, up to its result or error.

@@ -256,7 +256,12 @@ impl Shape {
         notes: &mut Notes<'_>,
     ) -> Result<Obj<'a>> {
         let mut canonical = match self {
-            Self::V03Kind | Self::V03Snake => v03_kind::lift_result(op, result, notes)?,
+            Self::V03Kind => v03_kind::lift_result(op, result, notes)?,
+            Self::V03Snake => {
+                let mut result = result;
+                renamed(&mut result, v03_kind::camel)?;
+                v03_kind::lift_result(op, result, notes)?
+            }
             Self::V03Proto => v03_proto::lift_result(op, result, notes)?,
             Self::V10 => v10::lift_result(op, result, notes)?,
         };
@@ -275,11 +280,7 @@ impl Shape {
             Self::V03Kind => v03_kind::lower_result(op, result, notes),
             Self::V03Snake => {
                 let mut node = v03_kind::lower_result(op, result, notes)?;
-                match &mut node {
-                    Node::Obj(o) => v03_kind::snake(o)?,
-                    Node::List(items) => items.iter_mut().try_for_each(v03_kind::snake)?,
-                    Node::Text(_) | Node::Made(_) | Node::Word(_) => {}
-                }
+                renamed(&mut node, v03_kind::snake)?;
                 Ok(node)
             }
             Self::V03Proto => v03_proto::lower_result(op, result, notes).map(Node::Obj),
@@ -321,6 +322,15 @@ impl Shape {
             Self::V03Proto => v03_proto::lower_event(e, notes),
             Self::V10 => Ok(()),
         }
+    }
+}
+
+/// Renames in an object, or in every object of a list.
+fn renamed(node: &mut Node<'_>, way: fn(&mut Obj<'_>) -> Result) -> Result {
+    match node {
+        Node::Obj(o) => way(o),
+        Node::List(items) => items.iter_mut().try_for_each(way),
+        Node::Text(_) | Node::Made(_) | Node::Word(_) => Ok(()),
     }
 }
 

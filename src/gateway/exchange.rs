@@ -53,12 +53,12 @@ impl Exchange {
         let response = self.ask().await?;
         let (head, body) = response.into_parts();
         if !head.status.is_success() {
-            return Err(self.failed(head, body).await);
+            return Err(Box::pin(self.failed(head, body)).await);
         }
         let events = is_events(&head.headers);
         match (op.streams(), events) {
             (true, true) => self.stream(head, body),
-            (true, false) => self.lone_event(head, body).await,
+            (true, false) => Box::pin(self.lone_event(head, body)).await,
             (false, false) => self.document(head, body).await,
             (false, true) => Err(Fault::answer("events where one document was asked for")),
         }
@@ -78,7 +78,7 @@ impl Exchange {
         if !retry {
             return Ok(response);
         }
-        let second = self.send(&Method::GET).await?;
+        let second = Box::pin(self.send(&Method::GET)).await?;
         if second.status().is_success() {
             self.route.subscribe_by_get.store(true, Relaxed);
             tracing::info!(
@@ -195,7 +195,7 @@ impl Exchange {
         let text = self.collect(&head, body).await?;
         let arrays = !matches!(self.to.dialect.shape, Shape::V10 | Shape::V03Proto);
         let mut document = if self.to.op == Some(Op::ListPush) && arrays {
-            self.all_pages(&text).await?
+            Box::pin(self.all_pages(&text)).await?
         } else {
             self.translate(&self.to, &text)?
         };

@@ -141,38 +141,45 @@ fn is_trusted(trusted: &[IpNet], ip: IpAddr) -> bool {
     trusted.iter().any(|net| net.contains(&ip))
 }
 
-/// The agent's fields for the client: not those about its connection, and not those about a body that is
-/// written anew.
-pub(super) fn down(theirs: HeaderMap, version: Version) -> HeaderMap {
-    let mut fields = theirs;
-    headers::strip_hop_by_hop(&mut fields);
-    for name in [
-        header::CONTENT_LENGTH,
-        header::CONTENT_TYPE,
-        header::CONTENT_ENCODING,
-        header::ETAG,
-        header::LAST_MODIFIED,
-        header::ACCEPT_RANGES,
-        header::CONTENT_LOCATION,
-        header::LOCATION,
-        header::SERVER,
-        header::ALT_SVC,
-        headers::VERSION,
-    ] {
-        fields.remove(name);
+/// The agent's fields for the client, but for those about its own connection and body.
+pub(super) fn down(mut theirs: HeaderMap, version: Version) -> HeaderMap {
+    headers::strip_hop_by_hop(&mut theirs);
+    let extensions = headers::take_extensions(&mut theirs, version);
+    let mut fields = HeaderMap::with_capacity(theirs.len() + 6);
+    let mut last = None;
+    for (name, value) in theirs {
+        if let Some(name) = name {
+            last = (!stays_up(&name)).then_some(name);
+        }
+        if let Some(name) = &last {
+            fields.append(name.clone(), value);
+        }
     }
-    // A browser reads ours, and two would be none.
-    for name in [
-        header::ACCESS_CONTROL_ALLOW_ORIGIN,
-        header::ACCESS_CONTROL_ALLOW_CREDENTIALS,
-        header::ACCESS_CONTROL_EXPOSE_HEADERS,
-    ] {
-        fields.remove(name);
-    }
-    if let Some(extensions) = headers::take_extensions(&mut fields, version) {
+    if let Some(extensions) = extensions {
         headers::put_extensions(&mut fields, extensions, version);
     }
     fields
+}
+
+/// Fields of an answer that do not go down: about a body that is written anew, the agent itself, and what a
+/// browser may read, which is ours to say.
+fn stays_up(name: &HeaderName) -> bool {
+    matches!(
+        *name,
+        header::CONTENT_LENGTH
+            | header::CONTENT_TYPE
+            | header::CONTENT_ENCODING
+            | header::ETAG
+            | header::LAST_MODIFIED
+            | header::ACCEPT_RANGES
+            | header::CONTENT_LOCATION
+            | header::LOCATION
+            | header::SERVER
+            | header::ALT_SVC
+            | header::ACCESS_CONTROL_ALLOW_ORIGIN
+            | header::ACCESS_CONTROL_ALLOW_CREDENTIALS
+            | header::ACCESS_CONTROL_EXPOSE_HEADERS
+    ) || *name == headers::VERSION
 }
 
 /// The address under which a client reached us, if it is one: `scheme://host[:port]`. Earlier proxies are

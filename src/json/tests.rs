@@ -111,7 +111,8 @@ fn no_object_gets_two_members_of_one_name() {
 #[test]
 fn an_opened_object_has_a_limit_of_members_and_a_closed_one_has_none() {
     let many = |n: usize, last: &str| {
-        let members: String = (1..n).map(|i| format!("\"{i}\":0,")).collect();
+        let members: Vec<String> = (1..n).map(|i| format!("\"{i}\":0,")).collect();
+        let members = members.concat();
         format!("{{{members}\"{last}\":0}}")
     };
     assert!(open(&many(1024, "x")).is_ok());

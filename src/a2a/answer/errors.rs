@@ -19,7 +19,7 @@ struct Body<'a> {
     /// A class name of Python 1's v0.3 layer, or the URI of `problem+json`.
     r#type: Option<Value>,
     message: Option<Value>,
-    /// `problem+json`, and FastAPI's own errors.
+    /// `problem+json`, and `FastAPI`'s own errors.
     detail: Option<Value>,
     title: Option<Value>,
     /// `MemoryLake`.
@@ -63,28 +63,69 @@ pub fn read(status: u16, text: &str, op: Op) -> Fault {
 
 /// `{error: {code, …}}`: JSON-RPC and v1.0 REST.
 fn of_object(status: u16, e: &Inner<'_>, op: Op) -> Fault {
-    let details = e.details.or(e.data).map(RawValue::get);
-    let details = details.filter(|d| d.starts_with('['));
+    let said = e.details.or(e.data).map(RawValue::get);
+    let details = said.filter(|d| d.starts_with('['));
     let code = e.code.and_then(|c| i32::try_from(c).ok());
     let rpc = code.filter(|c| *c < 0);
     let http = code.and_then(|c| u16::try_from(c).ok()).unwrap_or(status);
-    let kind = reason_in(details)
-        .or_else(|| e.status.as_ref()?.as_str().and_then(Kind::of_reason))
-        .or_else(|| rpc.and_then(Kind::of_code))
+    let kind = reason_in(said)
+        .or_else(|| named(e).and_then(Kind::of_reason))
+        .or_else(|| {
+            rpc.and_then(Kind::of_code)
+                .filter(|k| says_more(*k, status))
+        })
         .or_else(|| plain_status(status));
+    let message = words(e.message.as_ref());
     let kind = kind.unwrap_or_else(|| match rpc {
         Some(code) => Kind::Foreign {
             code,
             status: if status < 400 { 500 } else { status },
         },
-        None => from_status(http, op, None).kind,
+        // Four A2A errors share this one, so that it does not tell which.
+        None if named(e) == Some("FAILED_PRECONDITION") => Kind::Foreign {
+            code: -32603,
+            status: http,
+        },
+        None => from_status(http, op, message.clone()).kind,
     });
-    let message = words(e.message.as_ref());
     let mut fault = Fault::new(kind, message.unwrap_or_else(|| said_nothing(kind)));
-    fault.more.details = details
-        .filter(|d| !d.contains("DebugInfo"))
-        .map(str::to_owned);
+    fault.more.details = details.and_then(for_clients);
     fault
+}
+
+/// The name in `error.status`, of gRPC or HTTP.
+fn named<'a>(e: &'a Inner<'_>) -> Option<&'a str> {
+    e.status.as_ref()?.as_str()
+}
+
+/// Details as clients can read them: `metadata` of an `ErrorInfo` has strings only (Go reads a map of them),
+/// and stack traces are nobody's business. As they came where there is nothing to mend.
+fn for_clients(details: &str) -> Option<String> {
+    let mut all: Vec<Value> = serde_json::from_str(details).ok()?;
+    let count = all.len();
+    all.retain(|d| !says_type(d, "google.rpc.DebugInfo"));
+    let mut mended = all.len() != count;
+    let infos = all
+        .iter_mut()
+        .filter(|d| says_type(d, "google.rpc.ErrorInfo"));
+    for value in infos
+        .filter_map(|d| d.get_mut("metadata")?.as_object_mut())
+        .flat_map(|metadata| metadata.values_mut())
+        .filter(|value| !value.is_string())
+    {
+        *value = value.to_string().into();
+        mended = true;
+    }
+    Some(if mended {
+        Value::Array(all).to_string()
+    } else {
+        details.to_owned()
+    })
+}
+
+fn says_type(detail: &Value, name: &str) -> bool {
+    let said = detail.get("@type").and_then(Value::as_str);
+    said.is_some_and(|t| t.ends_with(name))
 }
 
 /// Bodies without an inner object: v0.3 REST of all SDKs, `problem+json`, `MemoryLake`.
@@ -93,13 +134,12 @@ fn of_flat(status: u16, b: &Body<'_>, op: Op) -> Fault {
     let class = b
         .error
         .and_then(|e| serde_json::from_str::<String>(e.get()).ok());
-    let kind = class
-        .as_deref()
-        .and_then(Kind::of_class)
+    let kind = reason_in(b.data.map(RawValue::get))
+        .or_else(|| class.as_deref().and_then(Kind::of_class))
         .or_else(|| text(&b.r#type).as_deref().and_then(Kind::of_class))
         .or_else(|| Kind::of_code(b.code?.get().parse().ok()?))
-        .or_else(|| memorylake(&text(&b.error_code)?, op))
-        .or_else(|| reason_in(b.data.map(RawValue::get)));
+        .filter(|k| says_more(*k, status))
+        .or_else(|| memorylake(&text(&b.error_code)?, op));
     let message = words(b.message.as_ref())
         .or_else(|| words(b.detail.as_ref()))
         .or_else(|| words(b.title.as_ref()));
@@ -117,13 +157,23 @@ fn memorylake(code: &str, op: Op) -> Option<Kind> {
     }
 }
 
-/// `ErrorInfo.reason` among details.
+/// `ErrorInfo.reason` among details, or `reason` in the free `data` of v0.3.
 fn reason_in(details: Option<&str>) -> Option<Kind> {
     let details: Value = serde_json::from_str(details?).ok()?;
-    let infos = details.as_array()?.iter();
+    let infos = match &details {
+        Value::Array(all) => all.as_slice(),
+        Value::Object(_) => std::slice::from_ref(&details),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => &[],
+    };
     infos
+        .iter()
         .filter_map(|d| d.get("reason")?.as_str())
         .find_map(Kind::of_reason)
+}
+
+/// `Internal` stands for all that has no code of its own, such as no room, which the status tells.
+fn says_more(kind: Kind, status: u16) -> bool {
+    kind != Kind::Internal || plain_status(status).is_none()
 }
 
 fn words(value: Option<&Value>) -> Option<String> {
@@ -244,6 +294,12 @@ mod tests {
             (
                 400,
                 r#"{"error":{"code":400,"status":"BAD_REQUEST","message":"x"}}"#,
+                Op::Send,
+                Kind::InvalidParams,
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"status":"FAILED_PRECONDITION","message":"x"}}"#,
                 Op::Send,
                 Kind::Foreign {
                     code: -32603,

@@ -22,7 +22,12 @@ static CAPABILITIES: Form = Form(&[
     ("extensions", Text),
 ]);
 static REQUIREMENT: Form = Form(&[("schemes", Text)]);
-static SKILL: Form = Form(&[("securityRequirements", Each(&REQUIREMENT))]);
+static SKILL: Form = Form(&[
+    ("securityRequirements", Each(&REQUIREMENT)),
+    ("security_requirements", Each(&REQUIREMENT)),
+    ("inputModes", Text),
+    ("outputModes", Text),
+]);
 static SCHEMES: Form = Form(&[]);
 /// What must be looked into; the rest of a card passes as text.
 pub static CARD: Form = Form(&[
@@ -72,24 +77,42 @@ pub struct Interface {
 pub fn lift(card: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     card.camel(&NAMES)?;
     card.no_nulls("");
-    let new = card.has("supportedInterfaces");
-    if !new {
-        lift_interfaces(card)?;
-        lift_capabilities(card, notes)?;
-        if let Some(Node::Text(list)) = card.take("security") {
-            security::lift_requirements(card, list, notes)?;
-        }
-        card.each("skills", |s| {
-            if let Some(Node::Text(list)) = s.take("security") {
-                security::lift_requirements(s, list, notes)?;
-            }
-            Ok(())
-        })?;
+    if card.has("supportedInterfaces") {
+        lift_new(card)?;
+    } else {
+        lift_old(card, notes)?;
     }
     for old in OLD {
         card.take(old);
     }
     card.within("securitySchemes", |s| security::lift_schemes(s, notes))
+}
+
+/// A v1.0 card is canonical but for the spelling of its names, and for what a superset says a second time.
+fn lift_new(card: &mut Obj<'_>) -> Result {
+    card.each("supportedInterfaces", |i| i.camel(&INTERFACE))?;
+    card.within("capabilities", |c| {
+        c.take("stateTransitionHistory");
+        c.camel(&CAPABILITIES)
+    })?;
+    card.each("skills", |s| {
+        s.take("security");
+        s.camel(&SKILL)
+    })
+}
+
+fn lift_old(card: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
+    lift_interfaces(card)?;
+    lift_capabilities(card, notes)?;
+    if let Some(Node::Text(list)) = card.take("security") {
+        security::lift_requirements(card, list, notes);
+    }
+    card.each("skills", |s| {
+        if let Some(Node::Text(list)) = s.take("security") {
+            security::lift_requirements(s, list, notes);
+        }
+        Ok(())
+    })
 }
 
 fn lift_interfaces(card: &mut Obj<'_>) -> Result {
@@ -190,40 +213,49 @@ pub fn lower(card: &mut Obj<'_>, view: View, notes: &mut Notes<'_>) -> Result {
     match view {
         View::V10 => Ok(()),
         View::Superset => {
-            add_old(card)?;
-            card.within("securitySchemes", |s| {
-                security::lower_schemes(s, true, notes).map(drop)
-            })?;
-            requirements(card, true, &[])
+            add_old(card);
+            let gone = schemes(card, true, notes)?;
+            requirements(card, true, &gone)
         }
         View::V03 | View::V03Proto => {
-            add_old(card)?;
+            add_old(card);
             card.take("supportedInterfaces");
-            card.take("signatures");
+            if card.take("signatures").is_some() {
+                notes.lose("card", "signatures", "they sign the v1.0 card");
+            }
             card.within("capabilities", |c| {
                 c.take("extendedAgentCard");
                 Ok(())
             })?;
-            let merged = view == View::V03Proto;
-            let mut gone = vec![];
-            card.within("securitySchemes", |s| {
-                gone = security::lower_schemes(s, merged, notes)?;
-                Ok(())
-            })?;
+            let gone = schemes(card, view == View::V03Proto, notes)?;
             requirements(card, false, &gone)
         }
     }
 }
 
+/// Gives the names of the schemes that v0.3 cannot say. They go from a merged card too, where its v0.3 readers
+/// would fail on them.
+fn schemes(card: &mut Obj<'_>, merged: bool, notes: &mut Notes<'_>) -> Result<Vec<String>> {
+    let mut gone = vec![];
+    card.within("securitySchemes", |s| {
+        gone = security::lower_schemes(s, merged, notes)?;
+        Ok(())
+    })?;
+    Ok(gone)
+}
+
 /// Requirements on the card and on its skills.
 fn requirements(card: &mut Obj<'_>, keep: bool, gone: &[String]) -> Result {
-    security::lower_requirements(card, keep, gone)?;
-    card.each("skills", |s| security::lower_requirements(s, keep, gone))
+    security::lower_requirements(card, keep, gone);
+    card.each("skills", |s| {
+        security::lower_requirements(s, keep, gone);
+        Ok(())
+    })
 }
 
 /// The members of v0.3. The preferred interface is the first that speaks it, and is repeated in the list, as
 /// the SDKs do.
-fn add_old(card: &mut Obj<'_>) -> Result {
+fn add_old(card: &mut Obj<'_>) {
     let mut old = vec![];
     for i in card.list("supportedInterfaces").unwrap_or_default() {
         let is_old = i
@@ -231,7 +263,9 @@ fn add_old(card: &mut Obj<'_>) -> Result {
             .is_some_and(|v| v.starts_with("0."));
         old.push((
             is_old,
-            i.string("url").map(|s| s.into_owned()).unwrap_or_default(),
+            i.string("url")
+                .map(std::borrow::Cow::into_owned)
+                .unwrap_or_default(),
             i.string("protocolBinding")
                 .map_or_else(|| "JSONRPC".into(), std::borrow::Cow::into_owned),
         ));
@@ -256,5 +290,7 @@ fn add_old(card: &mut Obj<'_>) -> Result {
     });
     card.put("additionalInterfaces", Node::List(list.collect()));
     card.put("supportsAuthenticatedExtendedCard", Node::Text(extended));
-    Ok(())
 }
+
+#[cfg(test)]
+mod tests;

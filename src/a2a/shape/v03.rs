@@ -5,9 +5,13 @@ use crate::{
     a2a::op::Op,
     json::{
         As::{Each, One, Text},
-        Error, Form, Limits, Node, Obj, Result, write_string,
+        Error, Form, Node, Obj, Result,
     },
 };
+
+mod kept;
+
+pub(super) use kept::{lower_references, lower_rest, restore_part, restore_references, wrap_data};
 
 /// Members of both shapes, since REST tells them apart by what is inside.
 static FILE: Form = Form(&[]);
@@ -93,11 +97,11 @@ pub(super) fn lift_small(op: Op, r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Resu
             notes.keep(r, "task-query", &QUERY);
         }
         Op::Cancel => {
-            r.take("name"); // `tasks/ID` of ProtoJSON: the path says it
+            take_name(r, "name", "id")?;
             notes.keep(r, "task-id", &CANCEL);
         }
         Op::Subscribe => {
-            r.take("name");
+            take_name(r, "name", "id")?;
             notes.keep(r, "task-id", &SUBSCRIBE);
         }
         Op::GetPush | Op::DeletePush | Op::ListPush => {
@@ -115,6 +119,32 @@ pub(super) fn lift_small(op: Op, r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Resu
         Op::Send | Op::Stream | Op::CreatePush => {}
     }
     Ok(())
+}
+
+/// Takes a resource name of `ProtoJSON`, which repeats what the path says: `tasks/ID`, perhaps with more behind
+/// it. One of another task is refused; a name of another form says nothing.
+pub(super) fn take_name(r: &mut Obj<'_>, key: &'static str, id: &str) -> Result {
+    let agrees = match (r.string(key), r.string(id)) {
+        (Some(name), Some(id)) => task_in(&name).is_none_or(|task| {
+            task == id || percent_encoding::percent_decode_str(task).eq(id.bytes())
+        }),
+        _ => true,
+    };
+    r.take(key);
+    if agrees {
+        return Ok(());
+    }
+    Err(Error::Member {
+        key,
+        why: "names another task than the path",
+    })
+}
+
+/// The task in `tasks/T/pushNotificationConfigs/C` or `tasks/T`, read from the right.
+fn task_in(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("tasks/")?;
+    let task = rest.rsplit_once("/pushNotificationConfigs/");
+    Some(task.map_or(rest, |(task, _)| task))
 }
 
 /// The other way.
@@ -171,6 +201,7 @@ pub(super) fn lower_configuration(
 /// A v0.3 webhook to the flat one of v1.0, still without its task.
 pub(super) fn lift_push(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     p.no_nulls("");
+    p.no_blanks(&["id", "token"]);
     notes.keep(p, "push-config", &PUSH);
     p.within("authentication", |a| {
         notes.keep(a, "authentication", &AUTHENTICATION);
@@ -208,12 +239,14 @@ pub(super) fn lower_push(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     }
     p.no_blanks(&["id", "token", "authentication"]);
     p.within("authentication", |a| {
-        let scheme = a.take("scheme");
-        let list = match scheme {
-            Some(Node::Text(t)) if t != "\"\"" => Node::Made(format!("[{t}]")),
-            _ => Node::Text("[]"),
-        };
-        a.put_first("schemes", list);
+        let mut list = vec![b'['];
+        a.no_blanks(&["scheme"]);
+        if let Some(scheme) = a.take("scheme") {
+            scheme.write(&mut list);
+        }
+        list.push(b']');
+        let list = String::from_utf8(list).unwrap_or_default(); // JSON of ours is UTF-8
+        a.put_first("schemes", Node::Made(list));
         a.no_blanks(&["credentials"]);
         notes.keep(a, "authentication", &AUTHENTICATION);
         Ok(())
@@ -222,146 +255,19 @@ pub(super) fn lower_push(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     Ok(())
 }
 
-// ---- What v0.3 has no place for -------------------------------------------------------------------------
-
-/// Keys under which it is kept in `metadata` (decision 26); `data_part_compat` is the convention of the SDKs.
-const MEDIA_TYPE: &str = "a2a-gateway/mediaType";
-const FILENAME: &str = "a2a-gateway/filename";
-const REFERENCES: &str = "a2a-gateway/referenceTaskIds";
-const WRAPPED: &str = "data_part_compat";
-
-/// Puts a member into `metadata` without reading what else is in it. False where `metadata` is no object.
-fn remember(o: &mut Obj<'_>, key: &str, value: &str) -> bool {
-    let mut text = vec![b'{'];
-    write_string(key, &mut text);
-    text.push(b':');
-    text.extend_from_slice(value.as_bytes());
-    let before = match o.get("metadata") {
-        None | Some(Node::Text("null")) => "{}",
-        Some(Node::Text(t)) => *t,
-        Some(Node::Made(t)) => t.as_str(),
-        Some(Node::Word(_) | Node::Obj(_) | Node::List(_)) => return false,
-    };
-    let Some(rest) = before.strip_prefix('{').map(str::trim_start) else {
-        return false;
-    };
-    if !rest.starts_with('}') {
-        text.push(b',');
+/// The one content that a part of v0.3 has. What an agent sends without one is of a later version and passes
+/// whole (objects 2.6); a client is refused.
+pub(super) fn content_of(p: &Obj<'_>, notes: &Notes<'_>) -> Result<Option<&'static str>> {
+    let mut there = ["text", "file", "data"].into_iter().filter(|k| p.has(k));
+    let first = there.next();
+    let one = first.filter(|_| there.next().is_none());
+    if one.is_none() && notes.strict {
+        return Err(Error::Member {
+            key: "part",
+            why: "has not exactly one of text, file and data",
+        });
     }
-    text.extend_from_slice(rest.as_bytes());
-    // Both parts are JSON text, so they are UTF-8.
-    let Ok(text) = String::from_utf8(text) else {
-        return false;
-    };
-    o.put("metadata", Node::Made(text));
-    true
-}
-
-/// Takes a member out of `metadata`, and `metadata` with it if nothing is left. Metadata that is not ours to
-/// read, such as one with a key twice, stays as it is.
-fn recall<'a>(o: &mut Obj<'a>, key: &str) -> Option<Node<'a>> {
-    let text = o.raw("metadata")?;
-    memchr::memmem::find(text.as_bytes(), key.as_bytes())?;
-    let mut metadata = Obj::open(text, &Form::FLAT, Limits::CHECKED).ok()?;
-    let found = metadata.take(key)?;
-    if metadata.is_empty() {
-        o.take("metadata");
-    } else {
-        // As text again, so that the next look finds text.
-        let mut left = vec![];
-        metadata.write(&mut left);
-        match String::from_utf8(left) {
-            Ok(left) => o.put("metadata", Node::Made(left)),
-            Err(_) => return None,
-        }
-    }
-    Some(found)
-}
-
-/// Brings back what [`lower_rest`] and [`wrap_data`] kept, in the other order.
-pub(super) fn restore_part(p: &mut Obj<'_>) {
-    let ours = |t: &str| t.contains("a2a-gateway/") || t.contains(WRAPPED);
-    if !p.raw("metadata").is_some_and(ours) {
-        return;
-    }
-    open_metadata(p, &[(MEDIA_TYPE, "mediaType"), (FILENAME, "filename")]);
-    let wrapped = |p: &Obj<'_>| p.raw("data").is_some_and(|d| d.starts_with('{'));
-    if wrapped(p)
-        && let Some(Node::Text("true")) = peek(p, WRAPPED)
-        && let Some(text) = p.raw("data")
-        && let Ok(mut data) = Obj::open(text, &Form::FLAT, Limits::CHECKED)
-        && data.members().count() == 1
-        && let Some(value) = data.take("value")
-    {
-        p.put("data", value);
-        forget(p, WRAPPED);
-    }
-}
-
-/// Moves kept members back to where they belong.
-fn open_metadata(o: &mut Obj<'_>, pairs: &[(&str, &'static str)]) {
-    for (kept, name) in pairs {
-        if !o.has(name)
-            && let Some(value) = recall(o, kept)
-        {
-            o.put(name, value);
-        }
-    }
-}
-
-fn peek<'a>(o: &Obj<'a>, key: &str) -> Option<Node<'a>> {
-    let text = o.raw("metadata")?;
-    Obj::open(text, &Form::FLAT, Limits::CHECKED)
-        .ok()?
-        .take(key)
-}
-
-fn forget(o: &mut Obj<'_>, key: &str) {
-    let _gone = recall(o, key);
-}
-
-/// `mediaType` and `filename` of a text or data part, which only files have in v0.3.
-pub(super) fn lower_rest(p: &mut Obj<'_>, obvious: &str, notes: &mut Notes<'_>) {
-    for (name, kept, plain) in [
-        ("mediaType", MEDIA_TYPE, obvious),
-        ("filename", FILENAME, "\"\""),
-    ] {
-        let Some(Node::Text(value)) = p.take(name) else {
-            continue;
-        };
-        if value == plain || value == "\"\"" || value == "null" {
-            continue;
-        }
-        if !notes.options.preserve_lossy || !remember(p, kept, value) {
-            notes.lose("part", name, "only file parts have it in v0.3");
-        }
-    }
-}
-
-/// v0.3 `data` is an object; anything else is wrapped and marked (decision 27).
-pub(super) fn wrap_data(p: &mut Obj<'_>) {
-    let Some(data) = p.raw("data") else { return };
-    if data.starts_with('{') {
-        return;
-    }
-    p.put("data", Node::Made(format!("{{\"value\":{data}}}")));
-    remember(p, WRAPPED, "true");
-}
-
-/// `referenceTaskIds`, which v0.3 `ProtoJSON` does not have.
-pub(super) fn lower_references(m: &mut Obj<'_>, notes: &mut Notes<'_>) {
-    m.no_blanks(&["referenceTaskIds"]);
-    let Some(Node::Text(list)) = m.take("referenceTaskIds") else {
-        return;
-    };
-    if !notes.options.preserve_lossy || !remember(m, REFERENCES, list) {
-        notes.lose("message", "referenceTaskIds", "v0.3 REST does not have it");
-    }
-}
-
-/// The other way.
-pub(super) fn restore_references(m: &mut Obj<'_>) {
-    open_metadata(m, &[(REFERENCES, "referenceTaskIds")]);
+    Ok(one)
 }
 
 /// A file's names on both sides.
@@ -394,21 +300,4 @@ pub(super) fn lower_file<'a>(p: &mut Obj<'a>, url: &'static str, raw: &'static s
     }
     file.no_blanks(&["mimeType", "name"]);
     file
-}
-
-/// An offset other than `Z` is normalised, and a time without one read as UTC (v1.0 5.6.1, decision in
-/// objects 4). What is no time passes.
-pub(super) fn lift_timestamp(o: &mut Obj<'_>, key: &'static str) {
-    let Some(time) = o.string(key) else { return };
-    if time.ends_with('Z') {
-        return;
-    }
-    let utc = time.parse::<jiff::Timestamp>().ok().or_else(|| {
-        let civil = time.parse::<jiff::civil::DateTime>().ok()?;
-        jiff::tz::TimeZone::UTC.to_timestamp(civil).ok()
-    });
-    if let Some(utc) = utc {
-        let text = utc.to_string();
-        o.put(key, Node::string(text));
-    }
 }

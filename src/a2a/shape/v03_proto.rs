@@ -1,15 +1,18 @@
 //! v0.3 `ProtoJSON`, which most v0.3 REST speaks (R03P): `content`, `ROLE_USER`, wrapped results. A closed
 //! shape: its readers fail on what the proto does not have (decision 13).
-use base64::{Engine, engine::general_purpose::STANDARD};
-
-use super::{FileBytes, Notes, v03, v03_kind, v10};
-use crate::{
-    a2a::op::Op,
-    json::{
-        As::{self, Each, One, Text},
-        Error, Form, Node, Obj, Result,
-    },
+use super::{Notes, v03, v10};
+use crate::json::{
+    As::{Each, One, Text},
+    Error, Form, Node, Obj, Result,
 };
+
+mod bytes;
+mod request;
+mod result;
+
+use bytes::{lift_bytes, lower_bytes};
+pub(super) use request::{lift_request, lower_request};
+pub(super) use result::{lift_event, lift_result, lower_event, lower_result, result_form};
 
 static FILE: Form = Form(&[
     ("fileWithUri", Text),
@@ -55,6 +58,13 @@ static TASK: Form = Form(&[
     ("history", Each(&MESSAGE)),
     ("metadata", Text),
 ]);
+/// A page of a2a-go's list of tasks, which v0.3 itself does not have.
+static TASKS: Form = Form(&[
+    ("tasks", Each(&TASK)),
+    ("nextPageToken", Text),
+    ("pageSize", Text),
+    ("totalSize", Text),
+]);
 static STATUS_UPDATE: Form = Form(&[
     ("taskId", Text),
     ("contextId", Text),
@@ -97,153 +107,6 @@ static SEND: Form = Form(&[
     ("configuration", Text),
     ("metadata", Text),
 ]);
-
-pub(super) fn result_form(op: Op) -> As {
-    match op {
-        Op::Send | Op::Stream | Op::Subscribe => One(&EVENT),
-        Op::Get | Op::Cancel => One(&TASK),
-        Op::CreatePush | Op::GetPush => One(&RESOURCE),
-        Op::ListPush => One(&RESOURCES),
-        Op::ExtendedCard => One(&super::card::CARD),
-        Op::List | Op::DeletePush => One(&Form::FLAT),
-    }
-}
-
-// ---- Requests ------------------------------------------------------------------------------------------
-
-pub(super) fn lift_request(op: Op, r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
-    match op {
-        Op::Send | Op::Stream => lift_send(op, r, notes),
-        Op::CreatePush => lift_create(r, notes),
-        _ => v03::lift_small(op, r, notes),
-    }
-}
-
-fn lift_send(op: Op, r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
-    r.no_nulls("");
-    r.rename("request", "message")?; // the proto's own name, which a2a-python 1 writes in v0.3 mode
-    notes.keep(r, "send", &SEND);
-    if !r.has("message") {
-        return Err(Error::Member {
-            key: "message",
-            why: "is required",
-        });
-    }
-    r.within("message", |m| {
-        lift_message(m, notes)?;
-        v10::with_id(m, notes);
-        Ok(())
-    })?;
-    r.within("configuration", |c| {
-        c.camel(&CONFIGURATION)?;
-        v03::lift_configuration(c, &CONFIGURATION, "pushNotification", notes)
-    })?;
-    if op == Op::Send && !notes.options.v03_rest_blocking {
-        at_once_unless_told(r)?;
-    }
-    Ok(())
-}
-
-/// A send without `blocking` returns at once here, and waits in v1.0 (decision 9).
-fn at_once_unless_told(r: &mut Obj<'_>) -> Result {
-    if !r.has("configuration") {
-        r.put("configuration", Node::Obj(Obj::default()));
-    }
-    r.within("configuration", |c| {
-        if !c.has("returnImmediately") {
-            c.put("returnImmediately", Node::flag(true));
-        }
-        Ok(())
-    })
-}
-
-pub(super) fn lower_request(op: Op, r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
-    match op {
-        Op::Send | Op::Stream => {
-            v03::lower_small(op, r, notes)?;
-            r.within("message", |m| lower_message(m, notes))?;
-            lower_waiting(op, r)?;
-            r.within("configuration", |c| {
-                v03::lower_configuration(c, &CONFIGURATION, "pushNotification", notes)
-            })?;
-            if r.inside("configuration").is_some_and(Obj::is_empty) {
-                r.take("configuration");
-            }
-            notes.keep(r, "send", &SEND);
-            Ok(())
-        }
-        Op::CreatePush => lower_resource(r, notes),
-        _ => v03::lower_small(op, r, notes),
-    }
-}
-
-/// The proto leaves out `false`, so only waiting is said.
-fn lower_waiting(op: Op, r: &mut Obj<'_>) -> Result {
-    let at_once = r
-        .inside("configuration")
-        .and_then(|c| c.raw("returnImmediately"))
-        == Some("true");
-    if !r.has("configuration") {
-        if op != Op::Send {
-            return Ok(());
-        }
-        r.put("configuration", Node::Obj(Obj::default()));
-    }
-    r.within("configuration", |c| {
-        let said = c.take("returnImmediately").is_some();
-        if !at_once && (said || op == Op::Send) {
-            c.put("blocking", Node::flag(true));
-        }
-        Ok(())
-    })
-}
-
-/// The request shapes that are seen: `{parent, configId, config: {name, pushNotificationConfig}}` (Python),
-/// the resource alone (JS), `{config}` with a bare config, and the bare config (Go). The path has the task.
-fn lift_create(r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
-    static OUTER: Form = Form(&[("configId", Text), ("pushNotificationConfig", Text)]);
-    r.camel(&OUTER)?;
-    r.no_nulls("");
-    let task = r.take("taskId");
-    let id = r.take("configId");
-    let name = r.take("name");
-    r.take("parent");
-    if let Some(config) = r.take_obj("config")? {
-        r.merge(config)?;
-        r.camel(&OUTER)?;
-        r.take("name");
-    }
-    if let Some(config) = r.take_obj("pushNotificationConfig")? {
-        r.merge(config)?;
-    }
-    v03::lift_push(r, notes)?;
-    r.no_blanks(&["id"]);
-    let named = || match &name {
-        Some(Node::Text(t)) => id_in(t),
-        _ => None,
-    };
-    if !r.has("id") {
-        match id {
-            Some(id @ Node::Text(t)) if t != "\"\"" => r.put_first("id", id),
-            _ => {
-                if let Some(id) = named() {
-                    r.put_first("id", Node::string(id));
-                }
-            }
-        }
-    }
-    if let Some(task) = task {
-        r.put_first("taskId", task);
-    }
-    Ok(())
-}
-
-/// The config's id in `tasks/T/pushNotificationConfigs/C`, read from the right.
-fn id_in(name: &str) -> Option<String> {
-    let name = crate::json::unquote(name)?;
-    let (_, id) = name.rsplit_once("/pushNotificationConfigs/")?;
-    decoded(id).filter(|id| !id.is_empty())
-}
 
 fn decoded(segment: &str) -> Option<String> {
     let text = percent_encoding::percent_decode_str(segment).decode_utf8();
@@ -335,7 +198,10 @@ fn lower_message(m: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     ) {
         m.put("role", Node::word("ROLE_UNSPECIFIED"));
     }
-    m.each("parts", |p| lower_part(p, notes))?;
+    m.each("parts", |p| {
+        lower_part(p, notes);
+        Ok(())
+    })?;
     m.rename("parts", "content")?;
     v03::lower_references(m, notes);
     notes.keep(m, "message", &MESSAGE);
@@ -345,13 +211,10 @@ fn lower_message(m: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
 fn lift_part(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     p.camel(&PART)?;
     p.no_nulls("");
-    notes.keep(p, "part", &PART);
-    if ["text", "file", "data"].iter().filter(|k| p.has(k)).count() != 1 {
-        return Err(Error::Member {
-            key: "part",
-            why: "has not exactly one of text, file and data",
-        });
+    if v03::content_of(p, notes)?.is_none() {
+        return Ok(());
     }
+    notes.keep(p, "part", &PART);
     if let Some(mut file) = p.take_obj("file")? {
         file.camel(&FILE)?;
         file.no_nulls("");
@@ -372,13 +235,13 @@ fn lift_part(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     Ok(())
 }
 
-fn lower_part(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
+fn lower_part(p: &mut Obj<'_>, notes: &mut Notes<'_>) {
     match v10::content_of(p) {
         Some("text") => v03::lower_rest(p, "\"text/plain\"", notes),
         Some("data") => {
             v03::lower_rest(p, "\"application/json\"", notes);
             v03::wrap_data(p);
-            nest_data(p)?;
+            nest_data(p);
         }
         Some(_) => {
             let mut file = v03::lower_file(p, "fileWithUri", "fileWithBytes");
@@ -390,77 +253,20 @@ fn lower_part(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
         }
         None => {
             p.wrap("data");
-            nest_data(p)?;
+            nest_data(p);
         }
     }
     if notes.options.strict_030 && p.take("metadata").is_some() {
         notes.lose("part", "metadata", "the first v0.3 proto does not have it");
     }
     notes.keep(p, "part", &PART);
-    Ok(())
 }
 
-fn nest_data(p: &mut Obj<'_>) -> Result {
+fn nest_data(p: &mut Obj<'_>) {
     if let Some(inner) = p.take("data") {
         let mut outer = Obj::default();
         outer.put("data", inner);
         p.put("data", Node::Obj(outer));
-    }
-    Ok(())
-}
-
-/// `fileWithBytes` as it is meant: Python and Java put base64 text into a field that is encoded again
-/// (decision 6).
-fn lift_bytes(file: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
-    let Some(text) = file.string("fileWithBytes") else {
-        return Ok(());
-    };
-    let once = v10::decode(&text).ok_or(Error::Member {
-        key: "fileWithBytes",
-        why: "is not base64",
-    })?;
-    let inner = std::str::from_utf8(&once).ok().filter(|t| {
-        let pure = !t.is_empty() && t.len().is_multiple_of(4);
-        pure && STANDARD.decode(t).is_ok()
-    });
-    let twice = match notes.options.file_bytes {
-        FileBytes::Auto => inner.is_some(),
-        FileBytes::Single => false,
-        FileBytes::Double => true,
-    };
-    if twice {
-        let Some(inner) = inner else {
-            return Err(Error::Member {
-                key: "fileWithBytes",
-                why: "is not base64 of base64",
-            });
-        };
-        let made = Node::Made(format!("\"{inner}\""));
-        notes.twice = Some(true);
-        file.put("fileWithBytes", made);
-        return Ok(());
-    }
-    if !once.is_empty() {
-        notes.twice = Some(false);
-    }
-    v10::standard_base64(file, "fileWithBytes");
-    Ok(())
-}
-
-/// Written as this caller writes it, else twice: a Python client breaks on bytes encoded once, a JS client
-/// merely sees base64 text.
-fn lower_bytes(file: &mut Obj<'_>, notes: &Notes<'_>) {
-    let twice = match notes.options.file_bytes {
-        FileBytes::Auto => notes.twice.unwrap_or(true),
-        FileBytes::Single => false,
-        FileBytes::Double => true,
-    };
-    if !twice {
-        return;
-    }
-    let encoded = file.string("fileWithBytes").map(|t| STANDARD.encode(&*t));
-    if let Some(encoded) = encoded {
-        file.put("fileWithBytes", Node::Made(format!("\"{encoded}\"")));
     }
 }
 
@@ -469,14 +275,20 @@ fn lift_status(s: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     s.rename("update", "message")?;
     notes.keep(s, "status", &STATUS);
     v10::lift_state(s, "state");
-    v03::lift_timestamp(s, "timestamp");
+    v10::lift_timestamp(s, "timestamp");
     s.within("message", |m| lift_message(m, notes))
 }
 
 fn lower_status(s: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     let state = s.string("state").map(|s| v10::state_proto(&s));
-    if let Some(state) = state {
-        s.put("state", Node::word(state));
+    if let Some(known) = state {
+        if known.is_none() {
+            notes.lose("status", "state", "a state that v0.3 does not have");
+        }
+        s.put(
+            "state",
+            Node::word(known.unwrap_or("TASK_STATE_UNSPECIFIED")),
+        );
     }
     s.no_blanks(&["timestamp"]);
     s.within("message", |m| lower_message(m, notes))?;
@@ -494,7 +306,10 @@ fn lift_artifact(a: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
 
 fn lower_artifact(a: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     a.no_blanks(&["name", "description", "extensions"]);
-    a.each("parts", |p| lower_part(p, notes))?;
+    a.each("parts", |p| {
+        lower_part(p, notes);
+        Ok(())
+    })?;
     notes.keep(a, "artifact", &ARTIFACT);
     Ok(())
 }
@@ -515,97 +330,5 @@ fn lower_task(t: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
     t.each("artifacts", |a| lower_artifact(a, notes))?;
     t.each("history", |m| lower_message(m, notes))?;
     notes.keep(t, "task", &TASK);
-    Ok(())
-}
-
-// ---- Results and events ----------------------------------------------------------------------------------
-
-pub(super) fn lift_result<'a>(op: Op, result: Node<'a>, notes: &mut Notes<'_>) -> Result<Obj<'a>> {
-    let Node::Obj(mut r) = result else {
-        return match op {
-            Op::DeletePush => Ok(Obj::default()),
-            _ => Err(Error::Member {
-                key: "result",
-                why: "is not an object",
-            }),
-        };
-    };
-    match op {
-        Op::Send | Op::Stream | Op::Subscribe => lift_event(&mut r, notes)?,
-        Op::Get | Op::Cancel => lift_task(&mut r, notes)?,
-        Op::CreatePush | Op::GetPush => lift_resource(&mut r, notes)?,
-        Op::ListPush => r.each("configs", |c| lift_resource(c, notes))?,
-        Op::DeletePush => r = Obj::default(),
-        Op::List | Op::ExtendedCard => {}
-    }
-    Ok(r)
-}
-
-pub(super) fn lower_result<'a>(op: Op, mut r: Obj<'a>, notes: &mut Notes<'_>) -> Result<Obj<'a>> {
-    match op {
-        Op::Send | Op::Stream | Op::Subscribe => lower_event(&mut r, notes)?,
-        Op::Get | Op::Cancel => lower_task(&mut r, notes)?,
-        Op::List => r.each("tasks", |t| lower_task(t, notes))?,
-        Op::CreatePush | Op::GetPush => lower_resource(&mut r, notes)?,
-        Op::ListPush => {
-            r.no_blanks(&["nextPageToken"]);
-            r.each("configs", |c| lower_resource(c, notes))?;
-            notes.keep(&mut r, "push-configs", &RESOURCES);
-        }
-        Op::DeletePush => r = Obj::default(),
-        Op::ExtendedCard => {}
-    }
-    Ok(r)
-}
-
-pub(super) fn lift_event(e: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
-    e.no_nulls("");
-    e.rename("msg", "message")?;
-    e.rename("status_update", "statusUpdate")?;
-    e.rename("artifact_update", "artifactUpdate")?;
-    notes.keep(e, "event", &EVENT);
-    if e.has("statusUpdate") {
-        e.within("statusUpdate", |u| {
-            u.camel(&STATUS_UPDATE)?;
-            notes.keep(u, "status-update", &STATUS_UPDATE);
-            u.take("final");
-            u.within("status", |s| lift_status(s, notes))
-        })
-    } else if e.has("artifactUpdate") {
-        e.within("artifactUpdate", |u| {
-            u.camel(&ARTIFACT_UPDATE)?;
-            notes.keep(u, "artifact-update", &ARTIFACT_UPDATE);
-            u.within("artifact", |a| lift_artifact(a, notes))
-        })
-    } else if e.has("task") {
-        e.within("task", |t| lift_task(t, notes))
-    } else if e.has("message") {
-        e.within("message", |m| lift_message(m, notes))
-    } else {
-        Err(Error::Member {
-            key: "result",
-            why: "is none of task, message, statusUpdate and artifactUpdate",
-        })
-    }
-}
-
-pub(super) fn lower_event(e: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
-    e.within("statusUpdate", |u| {
-        let last = v03_kind::is_last(u, notes);
-        u.within("status", |s| lower_status(s, notes))?;
-        if last {
-            u.put("final", Node::flag(true)); // the proto leaves out false
-        }
-        notes.keep(u, "status-update", &STATUS_UPDATE);
-        Ok(())
-    })?;
-    e.within("artifactUpdate", |u| {
-        u.within("artifact", |a| lower_artifact(a, notes))?;
-        notes.keep(u, "artifact-update", &ARTIFACT_UPDATE);
-        Ok(())
-    })?;
-    e.within("task", |t| lower_task(t, notes))?;
-    e.within("message", |m| lower_message(m, notes))?;
-    notes.keep(e, "event", &EVENT);
     Ok(())
 }

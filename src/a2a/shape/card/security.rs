@@ -1,4 +1,6 @@
 //! Security schemes and requirements of a card: OpenAPI style in v0.3, one member a kind in v1.0.
+use serde_json::Value;
+
 use super::Notes;
 use crate::json::{Form, Limits, Node, Obj, Result};
 
@@ -39,16 +41,19 @@ pub(super) fn lift_schemes(schemes: &mut Obj<'_>, notes: &mut Notes<'_>) -> Resu
         s.take("type");
         s.rename("in", "location")?;
         if new == "oauth2SecurityScheme" {
-            s.within("flows", |f| one_flow(f, notes))?;
+            s.within("flows", |f| {
+                one_flow(f, notes);
+                Ok(())
+            })?;
         }
         s.wrap(new);
         Ok(())
     })
 }
 
-fn one_flow(flows: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
+fn one_flow(flows: &mut Obj<'_>, notes: &mut Notes<'_>) {
     let Some(first) = FLOWS.into_iter().find(|f| flows.has(f)) else {
-        return Ok(());
+        return;
     };
     flows.retain(|name, _| {
         if name != first {
@@ -56,7 +61,6 @@ fn one_flow(flows: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
         }
         name == first
     });
-    Ok(())
 }
 
 /// Every scheme to v0.3, beside that of v1.0 where `merged`. Gives the names of those that v0.3 cannot say.
@@ -77,7 +81,10 @@ pub(super) fn lower_schemes(
             }
             let text = String::from_utf8(text).unwrap_or_default();
             s.put(new, Node::Made(text.clone()));
-            return flatten(s, old, &text, notes);
+            if !flatten(s, old, &text, notes)? {
+                gone.push(name.to_owned());
+            }
+            return Ok(());
         }
         let inner = s.take_obj(new)?.unwrap_or_default();
         *s = inner;
@@ -93,12 +100,12 @@ pub(super) fn lower_schemes(
 }
 
 /// Puts the content of a v1.0 scheme beside it, as members of a v0.3 one. It is copied, since the text that is
-/// opened here does not outlive this.
-fn flatten(s: &mut Obj<'_>, old: &'static str, text: &str, notes: &mut Notes<'_>) -> Result {
+/// opened here does not outlive this. False when nothing is left of an OAuth scheme.
+fn flatten(s: &mut Obj<'_>, old: &'static str, text: &str, notes: &mut Notes<'_>) -> Result<bool> {
     let mut inner = Obj::open(text, &Form::FLAT, Limits::CHECKED)?;
     inner.rename("location", "in")?;
     if !lower_flows(&mut inner, notes)? {
-        return Ok(());
+        return Ok(false);
     }
     s.put("type", Node::word(old));
     for (key, node) in inner.members() {
@@ -107,7 +114,7 @@ fn flatten(s: &mut Obj<'_>, old: &'static str, text: &str, notes: &mut Notes<'_>
         let value = String::from_utf8(value).unwrap_or_default();
         s.add(key.to_owned().into(), Node::Made(value))?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// False when nothing is left of an OAuth scheme.
@@ -133,7 +140,7 @@ fn lower_flows(s: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result<bool> {
 }
 
 /// `[{"name":["scope"]}]` to `securityRequirements`.
-pub(super) fn lift_requirements(o: &mut Obj<'_>, list: &str, notes: &mut Notes<'_>) -> Result {
+pub(super) fn lift_requirements(o: &mut Obj<'_>, list: &str, notes: &mut Notes<'_>) {
     let mut out = vec![];
     for requirement in
         serde_json::from_str::<Vec<std::collections::BTreeMap<String, Vec<String>>>>(list)
@@ -150,41 +157,38 @@ pub(super) fn lift_requirements(o: &mut Obj<'_>, list: &str, notes: &mut Notes<'
     }
     o.put(
         "securityRequirements",
-        Node::Made(serde_json::Value::Array(out).to_string()),
+        Node::Made(Value::Array(out).to_string()),
     );
-    Ok(())
 }
 
-/// The other way; requirements that name a scheme that is gone go with it.
-pub(super) fn lower_requirements(o: &mut Obj<'_>, keep: bool, gone: &[String]) -> Result {
+/// The other way, beside those of v1.0 where `keep`; requirements that name a scheme that is gone go with it.
+pub(super) fn lower_requirements(o: &mut Obj<'_>, keep: bool, gone: &[String]) {
     let Some(node) = o.get("securityRequirements") else {
-        return Ok(());
+        return;
     };
     let mut text = vec![];
     node.write(&mut text);
-    let new: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
-    let mut old = vec![];
-    for requirement in new.as_array().into_iter().flatten() {
-        let schemes = requirement.get("schemes").and_then(|s| s.as_object());
-        let Some(schemes) = schemes else { continue };
-        if schemes.keys().any(|name| gone.contains(name)) {
-            continue;
-        }
-        let flat: serde_json::Map<_, _> = schemes
-            .iter()
-            .map(|(name, scopes)| {
-                let list = scopes.get("list").cloned();
-                (name.clone(), list.unwrap_or_else(|| serde_json::json!([])))
-            })
-            .collect();
-        old.push(serde_json::Value::Object(flat));
-    }
+    let mut all: Vec<Value> = serde_json::from_slice(&text).unwrap_or_default();
+    all.retain(|requirement| {
+        let schemes = requirement.get("schemes").and_then(Value::as_object);
+        schemes.is_some_and(|s| !s.keys().any(|name| gone.contains(name)))
+    });
+    let old = all.iter().map(flat).collect();
     if !keep {
         o.take("securityRequirements");
+    } else if !gone.is_empty() {
+        let left = Value::Array(all).to_string();
+        o.put("securityRequirements", Node::Made(left));
     }
-    o.put(
-        "security",
-        Node::Made(serde_json::Value::Array(old).to_string()),
-    );
-    Ok(())
+    o.put("security", Node::Made(Value::Array(old).to_string()));
+}
+
+/// One requirement as v0.3 writes it.
+fn flat(requirement: &Value) -> Value {
+    let schemes = requirement.get("schemes").and_then(Value::as_object);
+    let named = schemes.into_iter().flatten().map(|(name, scopes)| {
+        let list = scopes.get("list").cloned();
+        (name.clone(), list.unwrap_or_else(|| serde_json::json!([])))
+    });
+    Value::Object(named.collect())
 }
