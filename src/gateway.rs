@@ -20,7 +20,7 @@ mod well_known;
 
 pub use making::{BadSetup, Setup};
 
-use followed::Followed;
+use followed::{Followed, Work};
 use routes::{Matched, Routes};
 
 use crate::{

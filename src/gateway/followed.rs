@@ -8,7 +8,7 @@ use http::Response;
 
 use crate::{a2a::Fault, card::Follow, reply::Reply};
 
-type Work = Pin<Box<dyn Future<Output = Result<Response<Reply>, Fault>> + Send>>;
+pub(super) type Work = Pin<Box<dyn Future<Output = Result<Response<Reply>, Fault>> + Send>>;
 
 /// A call whose caller may leave: then it goes on among the followers of the server.
 pub(super) struct Followed<'f> {
@@ -17,12 +17,9 @@ pub(super) struct Followed<'f> {
 }
 
 impl<'f> Followed<'f> {
-    pub(super) fn new(
-        work: impl Future<Output = Result<Response<Reply>, Fault>> + Send + 'static,
-        follow: &'f Follow,
-    ) -> Self {
+    pub(super) fn new(work: Work, follow: &'f Follow) -> Self {
         Self {
-            work: Some(Box::pin(work)),
+            work: Some(work),
             follow,
         }
     }

@@ -1,0 +1,159 @@
+//! Clients that leave, and a gateway that does.
+use std::{io::Read, thread};
+
+use crate::support::{
+    PATIENCE,
+    agent::{Agent, Call},
+    client::Client,
+    gateway::Gateway,
+    words::{self, ALL, J03, J10, R10},
+};
+
+#[test]
+fn a_client_that_leaves_a_stream_ends_it() {
+    let agent = Agent::start();
+    let gateway = Gateway::before(agent.addr);
+    for speak in ALL {
+        for (line, body) in [speak.stream(), speak.subscribe()] {
+            let mut client = gateway.client();
+            client.send(line, "", &body);
+            let mut call = agent.next();
+            drop(client);
+            call.closed();
+
+            let mut client = gateway.client();
+            client.send(line, "", &body);
+            let mut call = agent.next();
+            call.begin();
+            client.head();
+            drop(client);
+            call.closed();
+
+            let mut client = gateway.client();
+            client.send(line, "", &body);
+            let mut call = agent.next();
+            call.begin();
+            call.event(&words::result(words::WORKING));
+            client.head();
+            client.event().unwrap();
+            drop(client);
+            call.closed();
+        }
+    }
+}
+
+/// Waits until the gateway knows that all its clients have gone.
+fn gone(gateway: &Gateway) {
+    let counts = gateway.served().running.counts();
+    let start = tokio::time::Instant::now();
+    while counts.connections() > 0 {
+        assert!(start.elapsed() < PATIENCE, "a client is still there");
+        thread::yield_now();
+    }
+}
+
+/// Whether the gateway still waits for an answer.
+fn is_open(call: &mut Call) -> bool {
+    let io = &mut call.wire.io;
+    io.set_nonblocking(true).unwrap();
+    let open = io
+        .read(&mut [0; 1])
+        .is_err_and(|e| e.kind() == std::io::ErrorKind::WouldBlock);
+    io.set_nonblocking(false).unwrap();
+    open
+}
+
+#[test]
+fn a_send_is_followed_when_its_client_leaves() {
+    let agent = Agent::start();
+    let gateway = Gateway::before(agent.addr);
+    for speak in ALL {
+        let (line, body) = speak.send();
+        let mut client = gateway.client();
+        client.send(line, "", &body);
+        let mut call = agent.next();
+        drop(client);
+        gone(&gateway);
+        assert!(is_open(&mut call));
+        let port = call.wire.io.peer_addr().unwrap().port();
+        call.json(&words::result(&words::wrapped()));
+        // The answer was read to its end, for the connection serves again.
+        let mut client = gateway.client();
+        client.send(line, "", &body);
+        let call = agent.next();
+        assert_eq!(call.wire.io.peer_addr().unwrap().port(), port);
+        call.json(&words::result(&words::wrapped()));
+        assert_eq!(client.answer().status(), 200);
+        drop(client);
+        gone(&gateway);
+    }
+}
+
+#[test]
+fn no_more_sends_are_followed_than_there_is_room_for() {
+    let agent = Agent::start();
+    let gateway = Gateway::with(agent.addr, "", "limits: {followers: 1}");
+    let (line, body) = J10.send();
+    let leave = || {
+        let mut client = gateway.client();
+        client.send(line, "", &body);
+        let call = agent.next();
+        drop(client);
+        gone(&gateway);
+        call
+    };
+    let mut first = leave();
+    let mut second = leave();
+    second.closed();
+    assert!(is_open(&mut first));
+    first.json(&words::result(&words::wrapped()));
+}
+
+#[test]
+fn a_read_is_given_up_when_its_client_leaves() {
+    let agent = Agent::start();
+    let gateway = Gateway::before(agent.addr);
+    let (line, body) = J03.get();
+    let mut client = gateway.client();
+    client.send(line, "", &body);
+    let mut call = agent.next();
+    drop(client);
+    call.closed();
+}
+
+#[test]
+fn a_drain_lets_a_send_end_and_takes_no_more() {
+    let agent = Agent::start();
+    let admin = "admin: 127.0.0.1:0";
+    let gateway = Gateway::with(agent.addr, "", admin);
+    let probes = gateway.served().admin.as_ref().unwrap().local_addr;
+    let ready = |client: &mut Client| client.ask("GET /readyz", "", "").status();
+    assert_eq!(ready(&mut Client::connect(probes)), 200);
+    let alive = Client::connect(probes).ask("GET /livez", "", "");
+    assert_eq!((alive.status(), alive.body.as_str()), (200, "ok\n"));
+
+    let (line, body) = R10.send();
+    let mut client = gateway.client();
+    client.send(line, "", &body);
+    let call = agent.next();
+    // One send whose client has left is waited for as well.
+    let mut left = gateway.client();
+    left.send(line, "", &body);
+    let followed = agent.next();
+    drop(left);
+    let addr = gateway.addr;
+    gateway.served().running.drain();
+    assert_eq!(ready(&mut Client::connect(probes)), 503);
+    let start = tokio::time::Instant::now();
+    while std::net::TcpStream::connect(addr).is_ok() {
+        assert!(start.elapsed() < PATIENCE, "it still listens");
+        thread::yield_now();
+    }
+    call.json(&words::result(&words::wrapped()));
+    let answer = client.answer();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.head.get("connection"), Some("close"));
+    client.wire.closed();
+    followed.json(&words::result(&words::wrapped()));
+    assert!(gateway.end(), "nothing was cut");
+}

@@ -1,0 +1,78 @@
+//! A gateway in this process, in front of one agent.
+use std::net::SocketAddr;
+
+use a2a_gateway::{
+    config::{Config, Overrides},
+    run::{self, Served},
+};
+
+use super::client::{Answer, Client};
+
+pub struct Gateway {
+    pub addr: SocketAddr,
+    served: Option<Served>,
+}
+
+impl Gateway {
+    /// In front of a v1.0 JSON-RPC agent.
+    pub fn before(agent: SocketAddr) -> Self {
+        Self::with(agent, "", "")
+    }
+
+    /// In front of a v1.0 REST agent.
+    pub fn before_rest(agent: SocketAddr) -> Self {
+        Self::with(agent, "binding: rest", "")
+    }
+
+    /// `backend` is more settings of it, `rest` is more YAML.
+    pub fn with(agent: SocketAddr, backend: &str, rest: &str) -> Self {
+        Self::of(&format!(
+            "workers: 1\nbackend: {{url: 'http://{agent}', {backend}}}\n{rest}"
+        ))
+    }
+
+    pub fn of(yaml: &str) -> Self {
+        let yaml = format!("listen: 127.0.0.1:0\n{yaml}");
+        let config = Config::parse(&yaml, Overrides::default());
+        let config = config.unwrap_or_else(|e| panic!("{e}\n{yaml}"));
+        let served = run::start(config).unwrap();
+        Self {
+            addr: served.running.local_addr,
+            served: Some(served),
+        }
+    }
+
+    pub fn client(&self) -> Client {
+        Client::connect(self.addr)
+    }
+
+    /// One request on a connection of its own.
+    pub fn ask(&self, line: &str, fields: &str, body: &str) -> Answer {
+        self.client().ask(line, fields, body)
+    }
+
+    pub fn served(&self) -> &Served {
+        self.served.as_ref().unwrap()
+    }
+
+    /// Drains and waits. True if all could end by itself.
+    pub fn end(mut self) -> bool {
+        let served = self.served.take().unwrap();
+        served.running.drain();
+        if let Some(admin) = &served.admin {
+            admin.drain();
+        }
+        served.running.wait().clean()
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        if let Some(served) = self.served.take() {
+            served.running.cut();
+            if let Some(admin) = &served.admin {
+                admin.cut();
+            }
+        }
+    }
+}
