@@ -68,6 +68,7 @@ struct Inner {
     public_url: Option<String>,
     rpc_path: String,
     cards: Cards,
+    last_peer: forward::Last,
     budget: Budget,
     follow: Follow,
     stop: CancellationToken,
@@ -110,15 +111,16 @@ impl Inner {
         body: Incoming,
         peer: &Peer,
     ) -> Response<Reply> {
-        let path = head.uri.path().to_owned();
-        let mut to = ReplyTo::new(detect::likely(&path, None));
+        let uri = head.uri.clone();
+        let path = uri.path();
+        let mut to = ReplyTo::new(detect::likely(path, None));
         if let Err(fault) = host_is_one(&head) {
             // No dialect wraps what is wrong with HTTP itself (RFC 9112 3.2).
             let mut response = telling::refuse(&to, &fault);
             *response.status_mut() = StatusCode::BAD_REQUEST;
             return response;
         }
-        let asked = match self.look(&head, &path, &mut to) {
+        let asked = match self.look(&head, path, &mut to) {
             Ok(asked) => asked,
             Err(fault) => return telling::refuse(&to, &fault),
         };
@@ -179,10 +181,11 @@ impl Inner {
             report,
             hold,
         };
+        let work: Work = Box::pin(exchange.run());
         if to.op == Some(Op::Send) {
-            return Followed::new(exchange.run(), &self.follow).await;
+            return Followed::new(work, &self.follow).await;
         }
-        Box::pin(exchange.run()).await
+        work.await
     }
 
     /// What is asked for. `to` learns how.
@@ -251,6 +254,7 @@ impl Inner {
             trusted: &self.http.trusted_proxies,
             peer,
             authority: head.uri.authority(),
+            last: &self.last_peer,
         }
         .fields(head.headers, to.dialect.shape.version())
     }

@@ -150,31 +150,35 @@ pub fn put_extensions(headers: &mut HeaderMap, value: HeaderValue, version: Vers
     headers.insert(EXTENSIONS, value);
 }
 
-const HOP_BY_HOP: [HeaderName; 7] = [
-    header::CONNECTION,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-    header::TE,
-    header::TRAILER,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-];
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
-/// Removes what concerns one connection only, and what `Connection` names.
-pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
-    if headers.contains_key(header::CONNECTION) {
-        let named: Vec<HeaderName> = headers
-            .get_all(header::CONNECTION)
-            .iter()
-            .filter_map(|v| v.to_str().ok())
-            .flat_map(|v| v.split(','))
-            .filter_map(|name| name.trim().parse().ok())
-            .collect();
-        for name in named {
-            headers.remove(name);
-        }
+/// Whether a field concerns one connection only.
+pub fn is_hop_by_hop(name: &HeaderName) -> bool {
+    matches!(
+        *name,
+        header::CONNECTION
+            | header::TRANSFER_ENCODING
+            | header::UPGRADE
+            | header::TE
+            | header::TRAILER
+    ) || *name == KEEP_ALIVE
+        || *name == PROXY_CONNECTION
+}
+
+/// Removes what `Connection` names, which is for one connection only as well.
+pub fn strip_named(headers: &mut HeaderMap) {
+    if !headers.contains_key(header::CONNECTION) {
+        return;
     }
-    for name in &HOP_BY_HOP {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|v| v.to_str().ok())
+        .flat_map(|v| v.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named {
         headers.remove(name);
     }
 }
@@ -239,10 +243,8 @@ mod tests {
         headers.append("x-debug", "1".parse().unwrap());
         headers.append("te", "trailers".parse().unwrap());
         headers.append("x-kept", "1".parse().unwrap());
-        strip_hop_by_hop(&mut headers);
-        assert_eq!(
-            headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(),
-            ["x-kept"]
-        );
+        strip_named(&mut headers);
+        let left = headers.keys().filter(|name| !is_hop_by_hop(name));
+        assert_eq!(left.map(HeaderName::as_str).collect::<Vec<_>>(), ["x-kept"]);
     }
 }

@@ -12,7 +12,7 @@ use super::{
     rpc,
     shape::{Loss, Notes, Options, Shape, Version},
 };
-use crate::json::{self, Node, Obj};
+use crate::json::{self, Obj};
 
 mod outgoing;
 

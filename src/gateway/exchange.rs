@@ -33,7 +33,7 @@ use crate::{
 pub(super) struct Exchange {
     pub(super) gateway: Arc<Inner>,
     pub(super) route: Arc<routes::Route>,
-    pub(super) base: String,
+    pub(super) base: Arc<str>,
     pub(super) fields: HeaderMap,
     pub(super) call: Call,
     pub(super) to: ReplyTo,
@@ -100,7 +100,7 @@ impl Exchange {
         )?;
         let mut request = Request::new(outgoing.body.clone().unwrap_or_default());
         *request.method_mut() = outgoing.method;
-        *request.uri_mut() = Uri::from(routes::target(&self.base, &outgoing.path)?);
+        *request.uri_mut() = Uri::from(self.route.place(&self.base, &outgoing.path)?);
         let again = op.may_repeat();
         *request.headers_mut() = if again {
             self.fields.clone() // there may be a second request

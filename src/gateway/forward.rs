@@ -1,6 +1,10 @@
 //! Header fields on their way through: what goes up to the agent, what comes down to the client, and what
 //! earlier proxies said (RFC 9110 7.6, RFC 7239).
-use std::{fmt::Write as _, net::IpAddr};
+use std::{
+    fmt::Write as _,
+    net::IpAddr,
+    sync::{Mutex, PoisonError},
+};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header, uri::Authority};
 use ipnet::IpNet;
@@ -19,26 +23,28 @@ pub(super) const LOSSES: HeaderName = HeaderName::from_static("a2a-gateway-losse
 
 /// Fields of a request that are ours to write, or concern the client's own connection or cache.
 fn is_ours(name: &HeaderName) -> bool {
-    matches!(
-        *name,
-        header::HOST
-            | header::CONTENT_LENGTH
-            | header::CONTENT_TYPE
-            | header::CONTENT_ENCODING
-            | header::ACCEPT
-            | header::ACCEPT_ENCODING
-            | header::EXPECT
-            | header::RANGE
-            | header::IF_MATCH
-            | header::IF_NONE_MATCH
-            | header::IF_MODIFIED_SINCE
-            | header::IF_UNMODIFIED_SINCE
-            | header::IF_RANGE
-            | header::FORWARDED
-            | header::ORIGIN
-            | header::ACCESS_CONTROL_REQUEST_METHOD
-            | header::ACCESS_CONTROL_REQUEST_HEADERS
-    ) || *name == headers::VERSION
+    headers::is_hop_by_hop(name)
+        || matches!(
+            *name,
+            header::HOST
+                | header::CONTENT_LENGTH
+                | header::CONTENT_TYPE
+                | header::CONTENT_ENCODING
+                | header::ACCEPT
+                | header::ACCEPT_ENCODING
+                | header::EXPECT
+                | header::RANGE
+                | header::IF_MATCH
+                | header::IF_NONE_MATCH
+                | header::IF_MODIFIED_SINCE
+                | header::IF_UNMODIFIED_SINCE
+                | header::IF_RANGE
+                | header::FORWARDED
+                | header::ORIGIN
+                | header::ACCESS_CONTROL_REQUEST_METHOD
+                | header::ACCESS_CONTROL_REQUEST_HEADERS
+        )
+        || *name == headers::VERSION
         || *name == headers::EXTENSIONS
         || *name == headers::X_EXTENSIONS
         || *name == X_FOR
@@ -60,14 +66,34 @@ pub(super) struct Up<'a> {
     pub(super) trusted: &'a [IpNet],
     /// Who sent the request.
     pub(super) peer: &'a Peer,
+    /// The address that was written last.
+    pub(super) last: &'a Last,
     /// The host by the request's target, which HTTP/2 has in place of `Host`.
     pub(super) authority: Option<&'a Authority>,
+}
+
+/// The address of whoever called last, as a field's value: the next call is often from there as well.
+#[derive(Default)]
+pub(super) struct Last(Mutex<Option<(IpAddr, HeaderValue)>>);
+
+impl Last {
+    fn value(&self, ip: IpAddr) -> Option<HeaderValue> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, value)) = &*last
+            && *known == ip
+        {
+            return Some(value.clone());
+        }
+        let value = HeaderValue::try_from(ip.to_string()).ok()?;
+        *last = Some((ip, value.clone()));
+        Some(value)
+    }
 }
 
 impl Up<'_> {
     /// The fields for the agent, made from those of the client.
     pub(super) fn fields(&self, mut theirs: HeaderMap, asked: Version) -> HeaderMap {
-        headers::strip_hop_by_hop(&mut theirs);
+        headers::strip_named(&mut theirs);
         let mut up = HeaderMap::with_capacity(theirs.len() + 8);
         if let Some(extensions) = headers::take_extensions(&mut theirs, asked) {
             let name = match self.version {
@@ -106,11 +132,15 @@ impl Up<'_> {
 
     fn forwarded(&self, theirs: &HeaderMap, up: &mut HeaderMap) {
         let trusted = is_trusted(self.trusted, self.peer.addr.ip());
-        let mut chain = String::with_capacity(48);
         if trusted {
+            let mut chain = String::with_capacity(48);
             for value in theirs.get_all(X_FOR) {
                 chain.push_str(value.to_str().unwrap_or("unknown"));
                 chain.push_str(", ");
+            }
+            let _infallible = write!(chain, "{}", self.peer.addr.ip());
+            if let Ok(chain) = HeaderValue::try_from(chain) {
+                up.insert(X_FOR, chain);
             }
             for name in [X_PROTO, X_HOST, X_PREFIX, header::FORWARDED] {
                 if let Some(value) = theirs.get(&name) {
@@ -118,9 +148,8 @@ impl Up<'_> {
                 }
             }
         }
-        let _infallible = write!(chain, "{}", self.peer.addr.ip());
-        if let Ok(chain) = HeaderValue::try_from(chain) {
-            up.insert(X_FOR, chain);
+        if !trusted && let Some(address) = self.last.value(self.peer.addr.ip()) {
+            up.insert(X_FOR, address);
         }
         if !up.contains_key(X_PROTO) {
             let scheme = if self.peer.tls { "https" } else { "http" };
@@ -143,13 +172,14 @@ fn is_trusted(trusted: &[IpNet], ip: IpAddr) -> bool {
 
 /// The agent's fields for the client, but for those about its own connection and body.
 pub(super) fn down(mut theirs: HeaderMap, version: Version) -> HeaderMap {
-    headers::strip_hop_by_hop(&mut theirs);
+    headers::strip_named(&mut theirs);
     let extensions = headers::take_extensions(&mut theirs, version);
     let mut fields = HeaderMap::with_capacity(theirs.len() + 6);
     let mut last = None;
     for (name, value) in theirs {
         if let Some(name) = name {
-            last = (!stays_up(&name)).then_some(name);
+            let stays = stays_up(&name) || headers::is_hop_by_hop(&name);
+            last = (!stays).then_some(name);
         }
         if let Some(name) = &last {
             fields.append(name.clone(), value);

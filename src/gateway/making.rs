@@ -115,6 +115,7 @@ impl Setup {
                 .map(|u| u.to_string().trim_end_matches('/').to_owned()),
             rpc_path: config.card.jsonrpc_path.clone(),
             cards: self.cards.clone(),
+            last_peer: super::forward::Last::default(),
             budget: self.budget.clone(),
             follow,
             stop,

@@ -8,7 +8,7 @@ use std::{
 use http::uri::PathAndQuery;
 
 use crate::{
-    a2a::{Fault, Kind},
+    a2a::{Fault, Kind, Op},
     agent::Agent,
     config::{Config, Segment, Verb},
 };
@@ -20,13 +20,44 @@ pub(super) struct Route {
     /// Where it is.
     target: Vec<Segment>,
     /// The target as it was written, where it has no parameters.
-    plain: Option<String>,
+    plain: Option<Plain>,
     /// Scheme and host of it.
     pub(super) origin: String,
     /// Whether subscribing by GET is its way, as settings say or as it proved.
     pub(super) subscribe_by_get: AtomicBool,
     /// The connection to it.
     pub(super) agent: Arc<Agent>,
+}
+
+/// An address without parameters.
+struct Plain {
+    base: Arc<str>,
+    /// What most calls are sent to, made once.
+    usual: Vec<(&'static str, PathAndQuery)>,
+}
+
+impl Plain {
+    fn new(base: &str) -> Self {
+        let [send, stream] = [Op::Send, Op::Stream].map(|op| op.row().v10.rest.path);
+        let made = ["", send, stream]
+            .into_iter()
+            .filter_map(|path| Some((path, target(base, path).ok()?)));
+        Self {
+            base: base.into(),
+            usual: made.collect(),
+        }
+    }
+}
+
+impl Route {
+    /// Where a call goes: the agent's base path, and a path below it.
+    pub(super) fn place(&self, base: &str, path: &str) -> Result<PathAndQuery, Fault> {
+        let usual = self.plain.iter().flat_map(|p| &p.usual);
+        match usual.into_iter().find(|(known, _)| *known == path) {
+            Some((_, made)) => Ok(made.clone()),
+            None => target(base, path),
+        }
+    }
 }
 
 /// All ways to agents.
@@ -41,7 +72,7 @@ pub(super) struct Matched<'p> {
     /// The route.
     pub(super) route: Arc<Route>,
     /// The agent's base path, filled in.
-    pub(super) base: String,
+    pub(super) base: Arc<str>,
     /// The public path of the agent, filled in, below the public URL.
     pub(super) public: &'p str,
     /// What is left below that.
@@ -80,7 +111,7 @@ impl Routes {
             all.push(Arc::new(Route {
                 template: vec![],
                 target: vec![],
-                plain: Some(url.path().to_owned()),
+                plain: Some(Plain::new(url.path())),
                 agent: agents(&origin)?,
                 origin,
                 subscribe_by_get: AtomicBool::new(by_get),
@@ -99,8 +130,8 @@ impl Routes {
         for route in &self.all {
             if let Some((public, rest, values)) = fits(&route.template, path) {
                 let base = match &route.plain {
-                    Some(plain) => plain.clone(),
-                    None => fill(&route.target, &route.template, &values)?,
+                    Some(plain) => plain.base.clone(),
+                    None => fill(&route.target, &route.template, &values)?.into(),
                 };
                 return Ok(Matched {
                     route: route.clone(),
@@ -223,7 +254,7 @@ routes:
 
     fn at(routes: &Routes, path: &str) -> Option<(String, String, String)> {
         let m = routes.find(path).ok()?;
-        Some((m.base, m.public.to_owned(), m.rest.to_owned()))
+        Some((m.base.to_string(), m.public.to_owned(), m.rest.to_owned()))
     }
 
     #[test]

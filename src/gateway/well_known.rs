@@ -118,7 +118,7 @@ impl Inner {
         let public = self.public(head, matched, peer);
         let public = public.ok_or_else(|| Fault::params("the request's Host is not an address"))?;
         let mut paths = vec![routes::target(&matched.base, &self.backend.card_path)?];
-        if !matches!(matched.base.as_str(), "" | "/") {
+        if !matches!(&*matched.base, "" | "/") {
             paths.push(routes::target("", &self.backend.card_path)?); // by the rule of well-known paths
         }
         let place = card::Place {

@@ -22,7 +22,7 @@ pub struct Outgoing {
     /// The verb.
     pub method: Method,
     /// Path below the interface URL, with its query; empty for JSON-RPC.
-    pub path: String,
+    pub path: Cow<'static, str>,
     /// The body, where there is one.
     pub body: Option<Bytes>,
 }
@@ -46,7 +46,7 @@ pub fn write(
         (Binding::Rest, Shape::V10) if call.op.sends() && call.facts.tenant.is_none() => {
             Ok(Outgoing {
                 method: Method::POST,
-                path: call.op.row().v10.rest.path.to_owned(),
+                path: Cow::Borrowed(call.op.row().v10.rest.path),
                 body: Some(call.params.text().clone()),
             })
         }
@@ -57,7 +57,7 @@ pub fn write(
 fn envelope(method: &str, params: &[u8]) -> Outgoing {
     Outgoing {
         method: Method::POST,
-        path: String::new(),
+        path: Cow::Borrowed(""),
         body: Some(rpc::write_request(method, params).into()),
     }
 }
@@ -132,7 +132,7 @@ fn rest_request(
     }
     Ok(Outgoing {
         method,
-        path,
+        path: path.into(),
         body: rest_body(call, dialect.shape, r, size).map(Bytes::from),
     })
 }
