@@ -180,16 +180,21 @@ fn a_card_that_is_not_there_is_told_so() {
     assert!(agent.is_left_alone());
 }
 
-#[test]
-fn routes_lead_to_their_agents_and_parameters_stay_in_their_place() {
-    let (one, two) = (Agent::start(), Agent::start());
-    let gateway = Gateway::of(&format!(
+/// One agent at the root, the other behind a route with parameters.
+fn with_a_route(one: &Agent, two: &Agent) -> Gateway {
+    Gateway::of(&format!(
         "public_url: https://agents.example
 backend: {{url: 'http://{}/one', binding: rest}}
 routes:
   - {{path: '/ws/{{w}}/agents/{{a}}/a2a', backend: 'http://{}/x/{{a}}/of/{{w}}'}}",
         one.addr, two.addr
-    ));
+    ))
+}
+
+#[test]
+fn routes_lead_to_their_agents() {
+    let (one, two) = (Agent::start(), Agent::start());
+    let gateway = with_a_route(&one, &two);
     let base = "/ws/w%201/agents/a1/a2a";
     let mut client = gateway.client();
     client.send(&format!("GET {base}/tasks/t%2F1?historyLength=2"), "", "");
@@ -227,7 +232,13 @@ routes:
     let answer = client.answer();
     let wanted = format!("https://agents.example{base}");
     assert!(urls(&answer).iter().all(|u| *u == wanted), "{answer:?}");
+}
 
+#[test]
+fn no_parameter_and_no_id_leaves_its_place() {
+    let (one, two) = (Agent::start(), Agent::start());
+    let gateway = with_a_route(&one, &two);
+    let base = "/ws/w1/agents/a1/a2a";
     for evil in [
         "..", ".", "%2e%2e", "a%2Fb", "a%5Cb", "a%3Fb", "a%23b", "a%252Fb", "a%00", "",
     ] {

@@ -41,16 +41,15 @@ fn gzip(text: &str) -> Vec<u8> {
     out.finish().unwrap()
 }
 
-#[test]
-fn what_is_no_answer_is_told_in_every_dialect() {
-    let agent = Agent::start();
-    let page = format!("<html>nginx at http://{}/ is sad</html>", agent.addr);
+/// What an agent, or a proxy before it, may say instead of an answer.
+fn no_answers(agent: std::net::SocketAddr) -> Vec<(&'static str, Vec<u8>, Told)> {
+    let page = format!("<html>nginx at http://{agent}/ is sad</html>");
     let html = "content-type: text/html\r\n";
     let json = "content-type: application/json\r\n";
     let bad: Told = (-32006, 500, 502, 200);
     let long = format!("{{\"task\":\"{}\"}}", "x".repeat(70_000));
     let bomb = gzip(&long);
-    let cases: Vec<(&str, Vec<u8>, Told)> = vec![
+    vec![
         (
             "a proxy's page",
             answer(502, html, &page),
@@ -78,11 +77,7 @@ fn what_is_no_answer_is_told_in_every_dialect() {
         ),
         (
             "moved",
-            answer(
-                302,
-                &format!("{html}location: http://{}/\r\n", agent.addr),
-                &page,
-            ),
+            answer(302, &format!("{html}location: http://{agent}/\r\n"), &page),
             bad,
         ),
         ("a page", answer(200, html, &page), bad),
@@ -114,7 +109,13 @@ fn what_is_no_answer_is_told_in_every_dialect() {
             b"HTTP/1.1 101 Go\r\nupgrade: x\r\n\r\n".to_vec(),
             (-32603, 502, 502, 200),
         ),
-    ];
+    ]
+}
+
+#[test]
+fn what_is_no_answer_is_told_in_every_dialect() {
+    let agent = Agent::start();
+    let cases = no_answers(agent.addr);
     let gateway = Gateway::with(agent.addr, "", "limits: {response: 64KiB}");
     for (case, bytes, told) in &cases {
         for speak in ALL {

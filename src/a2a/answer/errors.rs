@@ -252,6 +252,16 @@ mod tests {
     }
 
     #[test]
+    fn what_an_agent_says_is_not_the_gateway_s_fault() {
+        use crate::a2a::fault::Blame;
+        let internal = r#"{"error":{"code":-32603,"message":"x"}}"#;
+        assert_eq!(read(200, internal, Op::Get).blame, Blame::Agent);
+        assert_eq!(from_status(503, Op::Get, None).blame, Blame::Agent);
+        let params = r#"{"error":{"code":-32602,"message":"x"}}"#;
+        assert_eq!(read(200, params, Op::Get).blame, Blame::Caller);
+    }
+
+    #[test]
     fn every_shape_in_the_wild_is_understood() {
         for (status, body, op, wanted) in [
             (404, r#"{"message":"gone"}"#, Op::Get, Kind::TaskNotFound),
