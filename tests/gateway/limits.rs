@@ -218,7 +218,7 @@ fn flood(mut call: Call) -> usize {
 }
 
 /// What the kernel's buffers may take on both sides, and a few of ours.
-const FEW: usize = 24 << 20;
+const FEW: usize = 12 << 20;
 
 #[test]
 fn a_client_that_does_not_read_holds_the_agent_back_and_is_closed() {
