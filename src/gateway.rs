@@ -162,6 +162,9 @@ impl Inner {
         let mut hold = self.budget.hold();
         let body = self.read_body(&head, body, &target, &mut hold).await?;
         let read = self.read(&head, &body, &target, asked.said, to)?;
+        if to.twice.is_none() && headers::is_javascript(&head.headers) {
+            to.twice = Some(false);
+        }
         drop(body); // what is still needed of it is in the call
         self.allowed(&read)?;
         let report = telling::wants_report(&head.headers);

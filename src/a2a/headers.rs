@@ -99,6 +99,15 @@ pub fn check(said: Option<Version>, is: Version) -> Result<(), Fault> {
     }
 }
 
+/// Whether a client is the JavaScript SDK, which encodes `fileWithBytes` of v0.3 REST once where Python and
+/// Java do so twice. Asked only where the request itself has no bytes to tell it by; a browser is JavaScript too.
+pub fn is_javascript(headers: &HeaderMap) -> bool {
+    const RUNTIMES: [&str; 5] = ["node", "undici", "Deno/", "Bun/", "Mozilla/"];
+    let agent = headers.get(header::USER_AGENT);
+    let agent = agent.and_then(|a| a.to_str().ok()).unwrap_or_default();
+    RUNTIMES.iter().any(|r| agent.starts_with(r))
+}
+
 /// Whether a request's body may be read as JSON by its header; bodies without one are.
 pub fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
@@ -208,6 +217,18 @@ mod tests {
         ] {
             assert_eq!(said(text), Err(Kind::VersionNotSupported), "{text}");
         }
+    }
+
+    #[test]
+    fn a_client_is_javascript_by_its_runtime() {
+        let of = |agent: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
+            is_javascript(&headers)
+        };
+        assert!(of("node") && of("undici") && of("Mozilla/5.0 (X11)"));
+        assert!(!of("python-httpx/0.28.1") && !of("Java-http-client/17"));
+        assert!(!is_javascript(&HeaderMap::new()));
     }
 
     #[test]

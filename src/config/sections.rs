@@ -119,7 +119,7 @@ pub enum RestDialect {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BytesEncoding {
-    /// Told by what is inside; answered as asked.
+    /// Told by what is inside; answered as asked, and to a request without bytes as its SDK reads it (by User-Agent).
     #[default]
     Auto,
     /// Once, as the JavaScript SDK does.
