@@ -78,7 +78,7 @@ impl<'a> Obj<'a> {
     pub fn camel(&mut self, form: &Form) -> Result {
         for i in 0..self.members.len() {
             let key = &self.members[i].0;
-            if !key.contains('_') {
+            if !key.as_bytes().contains(&b'_') {
                 continue;
             }
             let Some(proper) = form.proper(key) else {
