@@ -270,6 +270,18 @@ pub(super) fn content_of(p: &Obj<'_>, notes: &Notes<'_>) -> Result<Option<&'stat
     Ok(one)
 }
 
+/// Drops a member that v1.0 does not have and v0.3 does: passed on as it is, it would say what nobody here has read.
+pub(super) fn drop_old(
+    o: &mut Obj<'_>,
+    of: &'static str,
+    member: &'static str,
+    notes: &mut Notes<'_>,
+) {
+    if o.take(member).is_some() {
+        notes.lose(of, member, "of v0.3, in an object of v1.0");
+    }
+}
+
 /// A file's names on both sides.
 pub(super) fn lift_file<'a>(p: &mut Obj<'a>, mut file: Obj<'a>) -> Result {
     for (old, new) in [("mimeType", "mediaType"), ("name", "filename")] {

@@ -209,7 +209,11 @@ fn lift_part(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
 }
 
 fn lower_part(p: &mut Obj<'_>, notes: &mut Notes<'_>) {
-    let kind = match v10::content_of(p) {
+    let content = v10::content_of(p);
+    if content.is_some() {
+        v03::drop_old(p, "part", "file", notes);
+    }
+    let kind = match content {
         Some("text") => {
             v03::lower_rest(p, "\"text/plain\"", notes);
             "text"

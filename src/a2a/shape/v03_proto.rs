@@ -202,6 +202,7 @@ fn lower_message(m: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
         lower_part(p, notes);
         Ok(())
     })?;
+    v03::drop_old(m, "message", "content", notes);
     m.rename("parts", "content")?;
     v03::lower_references(m, notes);
     notes.keep(m, "message", &MESSAGE);
@@ -236,7 +237,11 @@ fn lift_part(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
 }
 
 fn lower_part(p: &mut Obj<'_>, notes: &mut Notes<'_>) {
-    match v10::content_of(p) {
+    let content = v10::content_of(p);
+    if content.is_some() {
+        v03::drop_old(p, "part", "file", notes);
+    }
+    match content {
         Some("text") => v03::lower_rest(p, "\"text/plain\"", notes),
         Some("data") => {
             v03::lower_rest(p, "\"application/json\"", notes);
@@ -291,6 +296,7 @@ fn lower_status(s: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
         );
     }
     s.no_blanks(&["timestamp"]);
+    v03::drop_old(s, "status", "update", notes);
     s.within("message", |m| lower_message(m, notes))?;
     notes.keep(s, "status", &STATUS);
     Ok(())

@@ -100,6 +100,7 @@ pub(in crate::a2a::shape) fn lift_event(e: &mut Obj<'_>, notes: &mut Notes<'_>) 
     match kind.as_deref() {
         Some("task") => {
             lift_task(e, notes)?;
+            v10::is_task(e)?;
             e.wrap("task");
         }
         Some("message") => {

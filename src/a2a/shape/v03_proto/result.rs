@@ -94,7 +94,10 @@ pub(in crate::a2a::shape) fn lift_event(e: &mut Obj<'_>, notes: &mut Notes<'_>) 
             u.within("artifact", |a| lift_artifact(a, notes))
         })
     } else if e.has("task") {
-        e.within("task", |t| lift_task(t, notes))
+        e.within("task", |t| {
+            lift_task(t, notes)?;
+            super::v10::is_task(t)
+        })
     } else if e.has("message") {
         e.within("message", |m| lift_message(m, notes))
     } else {

@@ -1,0 +1,8 @@
+//! Any bytes as a request, an answer, an error and a card.
+#![no_main]
+
+#[allow(dead_code, reason = "each target uses one of the checks")]
+#[path = "../checks.rs"]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| checks::body(bytes));
