@@ -219,7 +219,8 @@ pub struct Place<'r> {
 }
 
 impl Place<'_> {
-    /// The path. An id that would be a step up in the path is refused: some servers take `%2E%2E` for one.
+    /// The path. An id that would be a step up in the path, or more than one step, is
+    /// refused: some servers decode `%2E%2E` and `%2F` before they route.
     pub fn path(&self) -> Result<String, Fault> {
         let row = self.op.row();
         let names = match self.version {
@@ -248,8 +249,10 @@ impl Place<'_> {
 }
 
 fn push(path: &mut String, value: &str) -> Result<(), Fault> {
-    if matches!(value, "." | "..") {
-        return Err(Fault::params("an id cannot be `.` or `..`"));
+    if matches!(value, "." | "..") || value.contains('/') {
+        return Err(Fault::params(
+            "an id in a path cannot be `.` or `..`, and has no `/` in it",
+        ));
     }
     path.extend(segment(value));
     Ok(())
@@ -352,10 +355,11 @@ mod tests {
             tenant: None,
         };
         assert_eq!(
-            place("a/../b?c#d").path().unwrap(),
-            "/tasks/a%2F..%2Fb%3Fc%23d:cancel"
+            place("a..b?c#d%").path().unwrap(),
+            "/tasks/a..b%3Fc%23d%25:cancel"
         );
         assert!(place("..").path().is_err());
+        assert!(place("a/pushNotificationConfigs/c").path().is_err());
         assert!(place("").path().is_err());
     }
 }

@@ -169,7 +169,7 @@ impl Default for Backend {
             binding: Binding::default(),
             version: Version::default(),
             http2: false,
-            max_connections: 1024,
+            max_connections: 10000,
             wait: Duration::from_secs(5),
             idle: Duration::from_mins(1),
             subscribe_verb: Verb::default(),

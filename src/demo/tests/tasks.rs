@@ -207,7 +207,7 @@ async fn list_filters_and_turns_pages() {
     let none = demo
         .ask(
             "ListTasks",
-            json!({ "statusTimestampAfter": after.replace('Z', "9Z") }),
+            json!({ "statusTimestampAfter": after.replace('Z', "999999Z") }),
         )
         .await;
     assert_eq!(
