@@ -128,7 +128,7 @@ fn notes<'o>(to: &ReplyTo, options: &'o Options) -> Notes<'o> {
 }
 
 fn text_of(body: &[u8]) -> Result<&str, Fault> {
-    std::str::from_utf8(body).map_err(|_| Fault::answer("it is not UTF-8"))
+    simdutf8::basic::from_utf8(body).map_err(|_| Fault::answer("it is not UTF-8"))
 }
 
 fn bad(error: &json::Error) -> Fault {

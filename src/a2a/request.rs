@@ -99,8 +99,8 @@ pub fn read_rest(
 
 /// The body of a REST request. Calls that need none may have none, or `null`, whatever their content type is.
 fn open<'a>(op: Op, shape: Shape, body: &'a Bytes, options: &Options) -> Result<Obj<'a>, Fault> {
-    let text =
-        std::str::from_utf8(body).map_err(|_| Fault::new(Kind::Parse, "the body is not UTF-8"))?;
+    let text = simdutf8::basic::from_utf8(body)
+        .map_err(|_| Fault::new(Kind::Parse, "the body is not UTF-8"))?;
     let bare = text.trim();
     if bare.is_empty() || bare == "null" {
         return if op.sends() || op == Op::CreatePush {

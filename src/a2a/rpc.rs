@@ -75,7 +75,7 @@ fn named(method: &str) -> Option<(Op, Version)> {
 /// Reads a request. With a fault comes the id, as far as it could be read.
 pub fn read(body: &Bytes, limits: Limits) -> Result<Request<'_>, (Id, Fault)> {
     let unread = |fault| (Id::NULL, fault);
-    let text = std::str::from_utf8(body)
+    let text = simdutf8::basic::from_utf8(body)
         .map_err(|_| unread(Fault::new(Kind::Parse, "the body is not UTF-8")))?;
     if text.trim_start().starts_with('[') {
         return Err(unread(Fault::new(
