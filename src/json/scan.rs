@@ -185,7 +185,7 @@ impl<'a> Scan<'a> {
                 open @ (b'{' | b'[') => {
                     if self.enter(open)? {
                         if open == b'{' {
-                            self.key()?;
+                            self.skip_key()?;
                         }
                         continue;
                     }
@@ -206,7 +206,7 @@ impl<'a> Scan<'a> {
                 }
             }
             if self.closers[self.depth - 1] == b'}' {
-                self.key()?;
+                self.skip_key()?;
             }
         }
     }
@@ -262,6 +262,21 @@ impl<'a> Scan<'a> {
         }
         self.want(b':')?;
         Ok(key)
+    }
+
+    /// Over a key that nobody will look at. Only one with escapes, or as long as the reserved one, can be that.
+    #[inline]
+    fn skip_key(&mut self) -> Result {
+        if self.peek() != b'"' {
+            return self.refuse("no key");
+        }
+        let from = self.at;
+        let escaped = self.string()?;
+        if escaped || self.at - from == RESERVED.len() + 2 {
+            self.at = from;
+            return self.key().map(drop);
+        }
+        self.want(b':')
     }
 
     /// Over a string, from quote to quote; tells whether it has escapes.
