@@ -6,6 +6,10 @@ use std::borrow::Cow;
 
 use super::{As, Error, Form, Member, Node, Obj, Result, same};
 
+mod run;
+
+use run::plain;
+
 /// The deepest nesting that any limit may allow: peers parse by recursion.
 const DEPTH: usize = 200;
 /// Members and list items that may be opened in one text. Each takes some 50 bytes whatever its text is, so
@@ -17,8 +21,6 @@ const RESERVED: &str = "$serde_json::private::RawValue";
 const FEW: usize = 32;
 /// Members an object has room for at first. Not in a list, where many small ones would take much for little text.
 pub(super) const ROOM: usize = 8;
-/// A string is read in words of 8 bytes; one longer than so many words goes on in blocks of 32.
-const WORDS: usize = 3;
 
 /// What is refused as too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -367,47 +369,4 @@ impl<'a> Scan<'a> {
     fn refuse<T>(&self, why: &'static str) -> Result<T> {
         Err(Error::Text { why, at: self.at })
     }
-}
-
-/// Where the run of plain string bytes from `at` ends: at a quote, backslash, control byte or the end.
-/// Short strings end in the first words; the blocks make long ones as fast as memory.
-#[inline]
-#[allow(
-    clippy::needless_bitwise_bool,
-    reason = "without branches a block compiles to vector code"
-)]
-fn plain(bytes: &[u8], mut at: usize) -> usize {
-    let end = |c: u8| (c < 0x20) | (c == b'"') | (c == b'\\');
-    let mut words = 0;
-    while let Some(word) = bytes[at..].first_chunk() {
-        let ends = ends(u64::from_le_bytes(*word));
-        if ends != 0 {
-            return at + ends.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-        words += 1;
-        if words == WORDS {
-            // Long: on in blocks, and by words again in the last of them.
-            while let Some(block) = bytes[at..].first_chunk::<32>()
-                && !block.iter().fold(false, |any, c| any | end(*c))
-            {
-                at += 32;
-            }
-        }
-    }
-    bytes[at..]
-        .iter()
-        .position(|c| end(*c))
-        .map_or(bytes.len(), |n| at + n)
-}
-
-/// The high bit of each byte that ends a plain run, exact up to the first: a borrow only reaches bytes after one that ends it.
-#[inline]
-fn ends(word: u64) -> u64 {
-    const fn all(byte: u8) -> u64 {
-        u64::from_le_bytes([byte; 8])
-    }
-    let below = |x: u64, limit: u8| x.wrapping_sub(all(limit)) & !x;
-    let ends = below(word, 0x20) | below(word ^ all(b'"'), 1) | below(word ^ all(b'\\'), 1);
-    ends & all(0x80)
 }
