@@ -50,34 +50,40 @@ pub fn check(text: &str, limits: Limits) -> Result {
     whole(text, limits, Scan::skip)
 }
 
+/// What reading on gives: an error is only the reason, since the place is where we are. It fits in registers.
+pub(super) type Read<T = ()> = std::result::Result<T, &'static str>;
+
 /// Reads one value and nothing after it.
 pub(super) fn whole<'a, T>(
     text: &'a str,
     limits: Limits,
-    read: impl FnOnce(&mut Scan<'a>) -> Result<T>,
+    read: impl FnOnce(&mut Scan<'a>) -> Read<T>,
 ) -> Result<T> {
     let mut scan = Scan {
         text,
         at: 0,
-        closers: [0; DEPTH],
+        close: 0,
+        outer: [0; DEPTH],
         depth: 0,
         deepest: limits.depth.min(DEPTH),
         members: limits.members,
         nodes: NODES,
         asked: As::Text,
     };
-    let value = read(&mut scan)?;
-    scan.peek();
-    if scan.at < text.len() {
-        return scan.refuse("text after the value");
-    }
-    Ok(value)
+    let value = read(&mut scan).and_then(|value| {
+        scan.peek();
+        if scan.at < text.len() {
+            return Err("text after the value");
+        }
+        Ok(value)
+    });
+    value.map_err(|why| Error::Text { why, at: scan.at })
 }
 
 /// What a checked string says; `None` if that is not a string or not Unicode.
 pub(super) fn unquote(text: &str) -> Option<Cow<'_, str>> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
+    if plain(text.as_bytes(), 1) <= inner.len() {
         return serde_json::from_str(text).ok().map(Cow::Owned);
     }
     Some(Cow::Borrowed(inner))
@@ -86,8 +92,9 @@ pub(super) fn unquote(text: &str) -> Option<Cow<'_, str>> {
 pub(super) struct Scan<'a> {
     text: &'a str,
     at: usize,
-    /// The byte that ends each object and list we are in.
-    closers: [u8; DEPTH],
+    /// The byte that ends the object or list we are in, and those of what is around it.
+    close: u8,
+    outer: [u8; DEPTH],
     depth: usize,
     deepest: usize,
     members: usize,
@@ -98,7 +105,7 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn object(&mut self, form: &'static Form, room: usize) -> Result<Obj<'a>> {
+    pub(super) fn object(&mut self, form: &'static Form, room: usize) -> Read<Obj<'a>> {
         let mut members: Vec<(Cow<'a, str>, Node<'a>)> = Vec::with_capacity(room);
         self.peek();
         let from = self.at;
@@ -106,7 +113,7 @@ impl<'a> Scan<'a> {
         while more {
             let key = self.key()?;
             if members.len() < FEW && members.iter().any(|(k, _)| same(k, &key)) {
-                return self.refuse("second member of one name");
+                return Err("second member of one name");
             }
             let node = self.value(form, &key, &members)?;
             members.push((key, node));
@@ -117,7 +124,7 @@ impl<'a> Scan<'a> {
             let mut keys: Vec<&str> = members.iter().map(|(k, _)| &**k).collect();
             keys.sort_unstable();
             if keys.windows(2).any(|pair| pair[0] == pair[1]) {
-                return self.refuse("second member of one name");
+                return Err("second member of one name");
             }
         }
         Ok(Obj {
@@ -128,7 +135,7 @@ impl<'a> Scan<'a> {
     }
 
     #[inline]
-    fn value(&mut self, form: &'static Form, key: &str, before: &[Member<'a>]) -> Result<Node<'a>> {
+    fn value(&mut self, form: &'static Form, key: &str, before: &[Member<'a>]) -> Read<Node<'a>> {
         let how = match self.peek() {
             b'{' | b'[' => match form.find(key) {
                 Some(As::By(pick)) => pick(before),
@@ -141,7 +148,7 @@ impl<'a> Scan<'a> {
     }
 
     #[inline]
-    pub(super) fn node(&mut self, how: As) -> Result<Node<'a>> {
+    pub(super) fn node(&mut self, how: As) -> Read<Node<'a>> {
         match (self.peek(), how) {
             (b'{', As::One(form)) => Ok(Node::Obj(self.object(form, ROOM)?)),
             (b'[', As::Each(form)) => Ok(Node::List(self.list(form)?)),
@@ -154,18 +161,18 @@ impl<'a> Scan<'a> {
     }
 
     #[inline]
-    fn spend(&mut self, members: usize) -> Result {
+    fn spend(&mut self, members: usize) -> Read {
         if members > self.members {
-            return self.refuse("too many members in one object");
+            return Err("too many members in one object");
         }
         match self.nodes.checked_sub(1) {
             Some(left) => self.nodes = left,
-            None => return self.refuse("too many members and items"),
+            None => return Err("too many members and items"),
         }
         Ok(())
     }
 
-    pub(super) fn list(&mut self, form: &'static Form) -> Result<Vec<Obj<'a>>> {
+    pub(super) fn list(&mut self, form: &'static Form) -> Read<Vec<Obj<'a>>> {
         let mut items = Vec::new();
         let mut more = self.enter(b'[')?;
         while more {
@@ -177,18 +184,20 @@ impl<'a> Scan<'a> {
     }
 
     /// Steps over one value, checking it.
-    fn skip(&mut self) -> Result {
+    fn skip(&mut self) -> Read {
         let outside = self.depth;
+        let mut keyed = false;
         loop {
+            if keyed {
+                self.skip_key()?;
+            }
             match self.peek() {
                 b'"' => {
                     self.string()?;
                 }
                 open @ (b'{' | b'[') => {
                     if self.enter(open)? {
-                        if open == b'{' {
-                            self.skip_key()?;
-                        }
+                        keyed = open == b'{';
                         continue;
                     }
                 }
@@ -196,7 +205,7 @@ impl<'a> Scan<'a> {
                 b'f' => self.literal("false")?,
                 b'n' => self.literal("null")?,
                 b'-' | b'0'..=b'9' => self.number()?,
-                _ => return self.refuse("no value"),
+                _ => return Err("no value"),
             }
             // The value has ended, and with it perhaps what holds it.
             loop {
@@ -207,60 +216,62 @@ impl<'a> Scan<'a> {
                     break;
                 }
             }
-            if self.closers[self.depth - 1] == b'}' {
-                self.skip_key()?;
-            }
+            keyed = self.close == b'}';
         }
     }
 
     /// Into an object or list; tells whether it has anything in it, and is out again if not.
     #[inline]
-    fn enter(&mut self, open: u8) -> Result<bool> {
+    fn enter(&mut self, open: u8) -> Read<bool> {
         self.want(open)?;
         let close = open + 2; // `}` is two after `{`, `]` two after `[`
         if self.depth >= self.deepest {
-            return self.refuse("nested too deep");
+            return Err("nested too deep");
         }
-        self.closers[self.depth] = close;
         if self.peek() == close {
             self.at += 1;
             return Ok(false);
         }
+        self.outer[self.depth] = std::mem::replace(&mut self.close, close);
         self.depth += 1;
         Ok(true)
     }
 
     /// After a member or item: does another follow? If not, we are out of what held it.
     #[inline]
-    fn more(&mut self) -> Result<bool> {
+    fn more(&mut self) -> Read<bool> {
         let next = self.peek();
-        let end = next == self.closers[self.depth - 1];
-        if !end && next != b',' {
-            return self.refuse("no comma or end");
+        if next == b',' {
+            self.at += 1;
+            return Ok(true);
+        }
+        if next != self.close {
+            return Err("no comma or end");
         }
         self.at += 1;
-        self.depth -= usize::from(end);
-        Ok(!end)
+        self.depth -= 1;
+        self.close = self.outer[self.depth];
+        Ok(false)
     }
 
     /// A key and its colon. Escapes are resolved, so that no spelling of a name hides it.
     #[inline]
-    fn key(&mut self) -> Result<Cow<'a, str>> {
+    fn key(&mut self) -> Read<Cow<'a, str>> {
         if self.peek() != b'"' {
-            return self.refuse("no key");
+            return Err("no key");
         }
         let from = self.at;
         let escaped = self.string()?;
         let key = if escaped {
             match unquote(&self.text[from..self.at]) {
                 Some(key) => key,
-                None => return self.refuse("key that is not Unicode"),
+                None => return Err("key that is not Unicode"),
             }
         } else {
             Cow::Borrowed(&self.text[from + 1..self.at - 1])
         };
         if key == RESERVED {
-            return self.refuse("reserved key");
+            return Err("reserved key");
         }
         self.want(b':')?;
         Ok(key)
@@ -268,51 +279,64 @@ impl<'a> Scan<'a> {
 
     /// Over a key that nobody will look at. Only one with escapes, or as long as the reserved one, can be that.
     #[inline]
-    fn skip_key(&mut self) -> Result {
+    fn skip_key(&mut self) -> Read {
         if self.peek() != b'"' {
-            return self.refuse("no key");
+            return Err("no key");
         }
         let from = self.at;
         let escaped = self.string()?;
         if escaped || self.at - from == RESERVED.len() + 2 {
-            self.at = from;
-            return self.key().map(drop);
+            return self.odd_key(from);
         }
         self.want(b':')
     }
 
+    #[inline(never)]
+    fn odd_key(&mut self, from: usize) -> Read {
+        self.at = from;
+        self.key().map(drop)
+    }
+
     /// Over a string, from quote to quote; tells whether it has escapes.
     #[inline]
-    fn string(&mut self) -> Result<bool> {
-        let bytes = self.text.as_bytes();
-        let mut escaped = false;
-        self.at += 1;
+    fn string(&mut self) -> Read<bool> {
+        let end = plain(self.text.as_bytes(), self.at + 1);
+        if self.text.as_bytes().get(end) == Some(&b'"') {
+            self.at = end + 1;
+            return Ok(false);
+        }
+        self.at = end;
+        self.rest_of_string().map(|()| true)
+    }
+
+    /// Over what follows the first run of a string that has escapes.
+    #[inline(never)]
+    fn rest_of_string(&mut self) -> Read {
         loop {
-            self.at = plain(bytes, self.at);
-            match bytes.get(self.at) {
+            match self.text.as_bytes().get(self.at) {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(escaped);
+                    return Ok(());
                 }
                 Some(b'\\') => self.at += self.escape()?,
-                Some(_) => return self.refuse("control character in a string"),
-                None => return self.refuse("string without end"),
+                Some(_) => return Err("control character in a string"),
+                None => return Err("string without end"),
             }
-            escaped = true;
+            self.at = plain(self.text.as_bytes(), self.at);
         }
     }
 
     /// How long the escape here is.
-    fn escape(&self) -> Result<usize> {
+    fn escape(&self) -> Read<usize> {
         match self.text.as_bytes()[self.at + 1..] {
             [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => Ok(2),
             [b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(u8::is_ascii_hexdigit) => Ok(6),
-            _ => self.refuse("bad escape"),
+            _ => Err("bad escape"),
         }
     }
 
     #[inline]
-    fn number(&mut self) -> Result {
+    fn number(&mut self) -> Read {
         self.eat(|c| c == b'-');
         if !self.eat(|c| c == b'0') {
             self.digits()?;
@@ -327,11 +351,13 @@ impl<'a> Scan<'a> {
         Ok(())
     }
     #[inline]
-    fn digits(&mut self) -> Result {
-        if !self.eat(|c| c.is_ascii_digit()) {
-            return self.refuse("no digit");
+    fn digits(&mut self) -> Read {
+        let rest = &self.text.as_bytes()[self.at..];
+        let digits = rest.iter().take_while(|c| c.is_ascii_digit()).count();
+        self.at += digits;
+        if digits == 0 {
+            return Err("no digit");
         }
-        while self.eat(|c| c.is_ascii_digit()) {}
         Ok(())
     }
     #[inline]
@@ -340,17 +366,18 @@ impl<'a> Scan<'a> {
         self.at += usize::from(hit);
         hit
     }
-    fn literal(&mut self, word: &str) -> Result {
+    #[inline]
+    fn literal(&mut self, word: &str) -> Read {
         if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
-            return self.refuse("no value");
+            return Err("no value");
         }
         self.at += word.len();
         Ok(())
     }
     #[inline]
-    fn want(&mut self, byte: u8) -> Result {
+    fn want(&mut self, byte: u8) -> Read {
         if self.peek() != byte {
-            return self.refuse("unexpected byte");
+            return Err("unexpected byte");
         }
         self.at += 1;
         Ok(())
@@ -358,15 +385,18 @@ impl<'a> Scan<'a> {
     /// The next byte that is not white space, still to be read; 0 at the end, which no value starts with.
     #[inline]
     fn peek(&mut self) -> u8 {
+        match self.text.as_bytes().get(self.at) {
+            Some(next) if *next > b' ' => *next,
+            _ => self.past_space(),
+        }
+    }
+    #[inline(never)]
+    fn past_space(&mut self) -> u8 {
         loop {
             match self.text.as_bytes().get(self.at) {
                 Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
                 next => return next.copied().unwrap_or(0),
             }
         }
-    }
-    #[cold]
-    fn refuse<T>(&self, why: &'static str) -> Result<T> {
-        Err(Error::Text { why, at: self.at })
     }
 }

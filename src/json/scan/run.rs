@@ -1,47 +1,43 @@
 //! How far a string goes on without anything special: the innermost loop of reading JSON.
-
-/// A string is read in words of 8 bytes; one longer than so many words goes on in blocks of 32.
-const WORDS: usize = 3;
+use wide::u8x16;
 
 /// Where the run of plain string bytes from `at` ends: at a quote, backslash, control byte or the end.
-/// Short strings end in the first words; the blocks make long ones as fast as memory.
+/// Most strings are short and end in the first block.
 #[inline]
-#[allow(
-    clippy::needless_bitwise_bool,
-    reason = "without branches a block compiles to vector code"
-)]
-pub(super) fn plain(bytes: &[u8], mut at: usize) -> usize {
-    let end = |c: u8| (c < 0x20) | (c == b'"') | (c == b'\\');
-    let mut words = 0;
-    while let Some(word) = bytes[at..].first_chunk() {
-        let ends = ends(u64::from_le_bytes(*word));
-        if ends != 0 {
-            return at + ends.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-        words += 1;
-        if words == WORDS {
-            // Long: on in blocks, and by words again in the last of them.
-            while let Some(block) = bytes[at..].first_chunk::<32>()
-                && !block.iter().fold(false, |any, c| any | end(*c))
-            {
-                at += 32;
-            }
-        }
+pub(super) fn plain(bytes: &[u8], at: usize) -> usize {
+    match bytes[at..].first_chunk().map(ends) {
+        Some(ends) if ends != 0 => at + ends.trailing_zeros() as usize,
+        Some(_) => long(bytes, at + 16),
+        None => long(bytes, at),
     }
+}
+
+#[inline(never)]
+fn long(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(block) = bytes[at..].first_chunk() {
+        let ends = ends(block);
+        if ends != 0 {
+            return at + ends.trailing_zeros() as usize;
+        }
+        at += size_of_val(block);
+    }
+    // Fewer than a block before the end of the text: the last block again, without what is before `at`.
+    let left = bytes.len() - at;
+    if let Some(block) = bytes.last_chunk() {
+        let ends = ends(block) >> (size_of_val(block) - left);
+        return at + left.min(ends.trailing_zeros() as usize);
+    }
+    let end = |c: &u8| *c < b' ' || *c == b'"' || *c == b'\\';
     bytes[at..]
         .iter()
-        .position(|c| end(*c))
+        .position(end)
         .map_or(bytes.len(), |n| at + n)
 }
 
-/// The high bit of each byte that ends a plain run, exact up to the first: a borrow only reaches bytes after one that ends it.
+/// A bit for each byte that ends a plain run.
 #[inline]
-fn ends(word: u64) -> u64 {
-    const fn all(byte: u8) -> u64 {
-        u64::from_le_bytes([byte; 8])
-    }
-    let below = |x: u64, limit: u8| x.wrapping_sub(all(limit)) & !x;
-    let ends = below(word, 0x20) | below(word ^ all(b'"'), 1) | below(word ^ all(b'\\'), 1);
-    ends & all(0x80)
+fn ends(block: &[u8; 16]) -> u32 {
+    let (block, all) = (u8x16::new(*block), u8x16::splat);
+    let control = block.min(all(b' ' - 1)).simd_eq(block);
+    (control | block.simd_eq(all(b'"')) | block.simd_eq(all(b'\\'))).to_bitmask()
 }
