@@ -95,21 +95,27 @@ impl<'a> Obj<'a> {
 
     /// Drops members that are `null`, save the one named.
     pub fn no_nulls(&mut self, save: &str) {
-        self.drop_where(|k, n| n.is_null() && k != save);
+        self.drop_where(|k, n| n.is_null() && k != save, |_| {});
     }
 
     /// Drops these members where they say nothing: `""`, `null` or `[]`.
     pub fn no_blanks(&mut self, keys: &[&str]) {
-        self.drop_where(|k, n| {
-            let blank = matches!(n, Node::Text("\"\"" | "null")) || n.is_empty_list();
-            blank && keys.contains(&k)
-        });
+        let blank = |n: &Node<'_>| matches!(n, Node::Text("\"\"" | "null")) || n.is_empty_list();
+        self.drop_where(|k, n| blank(n) && keys.contains(&k), |_| {});
     }
 
-    fn drop_where(&mut self, gone: impl Fn(&str, &Node<'_>) -> bool) {
-        let before = self.members.len();
-        self.members.retain(|(k, n)| !gone(k, n));
-        self.changed |= self.members.len() != before;
+    fn drop_where(&mut self, gone: impl Fn(&str, &Node<'_>) -> bool, mut told: impl FnMut(&str)) {
+        // Mostly there is none, and looking is cheaper than retaining.
+        if self.members.iter().any(|(k, n)| gone(k, n)) {
+            self.members.retain(|(k, n)| {
+                let gone = gone(k, n);
+                if gone {
+                    told(k);
+                }
+                !gone
+            });
+            self.changed = true;
+        }
     }
 
     /// Replaces the string at `key` where `f` knows it; an unknown word passes unchanged.
@@ -202,15 +208,7 @@ impl<'a> Obj<'a> {
     }
 
     /// Drops the members that `form` does not know, and names each to `lost`.
-    pub fn keep(&mut self, form: &Form, mut lost: impl FnMut(&str)) {
-        let before = self.members.len();
-        self.members.retain(|(k, _)| {
-            let known = form.knows(k);
-            if !known {
-                lost(k);
-            }
-            known
-        });
-        self.changed |= self.members.len() != before;
+    pub fn keep(&mut self, form: &Form, lost: impl FnMut(&str)) {
+        self.drop_where(|k, _| !form.knows(k), lost);
     }
 }
