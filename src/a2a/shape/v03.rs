@@ -16,7 +16,9 @@ pub(super) use kept::{lower_references, lower_rest, restore_part, restore_refere
 /// Members of both shapes, since REST tells them apart by what is inside.
 static FILE: Form = Form(&[]);
 static PART: Form = Form(&[("file", One(&FILE))]);
-static MESSAGE: Form = Form(&[("parts", Each(&PART)), ("content", Each(&PART))]);
+/// `ProtoJSON` wraps data, so that it would be read again to be unwrapped.
+static CONTENT: Form = Form(&[("file", One(&FILE)), ("data", One(&Form::FLAT))]);
+static MESSAGE: Form = Form(&[("parts", Each(&PART)), ("content", Each(&CONTENT))]);
 static AUTHENTICATION: Form = Form(&[("schemes", Text), ("credentials", Text)]);
 pub(super) static PUSH: Form = Form(&[
     ("id", Text),
