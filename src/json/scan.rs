@@ -152,9 +152,12 @@ impl<'a> Scan<'a> {
         match (self.peek(), how) {
             (b'{', As::One(form)) => Ok(Node::Obj(self.object(form, ROOM)?)),
             (b'[', As::Each(form)) => Ok(Node::List(self.list(form)?)),
-            _ => {
+            (open, _) => {
                 let from = self.at;
-                self.skip()?;
+                match open {
+                    b'"' => self.string().map(drop)?, // most are
+                    _ => self.skip()?,
+                }
                 Ok(Node::Text(&self.text[from..self.at]))
             }
         }
