@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+mod conversations;
 mod mean;
 mod raw;
 mod route;
@@ -23,6 +24,9 @@ mod tree;
 mod units;
 mod url;
 
+pub use self::conversations::{
+    BusyStatus, ByMessageId, Conversation, OnBusy, OnError, Retry, State, StoreUrl,
+};
 pub use self::route::{Route, Segment, Target, Template};
 pub use self::sections::{
     Binding, BytesEncoding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat,
@@ -42,6 +46,8 @@ pub struct Config {
     pub public_url: Option<BaseUrl>,
     /// Where probes and metrics are served, if anywhere.
     pub admin: Option<SocketAddr>,
+    /// The file that holds the token of the admin address, if there is one.
+    pub admin_token_file: Option<PathBuf>,
     /// Threads that serve, at least one.
     pub workers: usize,
     /// What is logged.
@@ -58,6 +64,12 @@ pub struct Config {
     pub compat: Compat,
     /// How event streams are kept.
     pub stream: Stream,
+    /// One message in flight per conversation.
+    pub conversation: Conversation,
+    /// Messages that are sent again.
+    pub retry: Retry,
+    /// Where state is kept that outlives a call.
+    pub state: State,
     /// Push notifications.
     pub push: Push,
     /// The agent card.
@@ -95,6 +107,8 @@ pub struct Backend {
     pub ca_file: Option<PathBuf>,
     /// Where its card is, below its host.
     pub card_path: String,
+    /// Whether a stream is read to its end after its client left.
+    pub follow_streams: bool,
 }
 
 /// Browsers and proxies in front.

@@ -26,4 +26,5 @@ pub mod reply;
 pub mod run;
 pub mod server;
 pub mod sse;
+pub mod state;
 pub mod translate;

@@ -24,6 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("reply", &["a2a", "agent", "budget", "sse"]),
     ("server", &[]),
     ("sse", &[]),
+    ("state", &[]),
     ("translate", &["a2a", "cli", "json"]),
 ];
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::raw::{self, Raw};
+use super::conversations::{Conversation, Retry, State};
+use super::raw::{self, Raw, StateSaid};
 use super::route::{Route, Target, Template};
 use super::sections::{Card, Dialects, Limits};
 use super::tree::Tree;
@@ -43,6 +44,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         listen: address("listen", &raw.listen, tree).unwrap_or_else(nowhere),
         public_url: url("public_url", raw.public_url.as_deref(), tree),
         admin: raw.admin.and_then(|text| address("admin", &text, tree)),
+        admin_token_file: raw.admin_token_file,
         workers: workers(raw.workers, tree),
         log: raw.log,
         log_format: raw.log_format,
@@ -51,6 +53,9 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         dialects: raw.dialects,
         compat: raw.compat,
         stream: raw.stream,
+        conversation: conversation(raw.conversation, tree),
+        retry: retry(raw.retry, tree),
+        state: state(raw.state, tree),
         push: raw.push,
         card: raw.card,
         http: http(raw.http, tree),
@@ -166,6 +171,7 @@ fn backend(raw: raw::Backend, tree: &mut Tree) -> Backend {
         rest_content_type: raw.rest_content_type,
         ca_file: raw.ca_file,
         card_path: raw.card_path,
+        follow_streams: raw.follow_streams,
     }
 }
 
@@ -201,7 +207,18 @@ fn routes(raw: &[raw::Route], tree: &mut Tree) -> Vec<Route> {
             let says = "the path and the backend must have the same parameters";
             tree.wrong(format!("{key}.backend"), says);
         }
-        routes.push(Route { path, backend });
+        let agent_parameter = route.agent_parameter.clone();
+        if let Some(name) = &agent_parameter
+            && !path.names().contains(name.as_str())
+        {
+            let says = "expected a parameter of the path, without its braces";
+            tree.wrong(format!("{key}.agent_parameter"), says);
+        }
+        routes.push(Route {
+            path,
+            backend,
+            agent_parameter,
+        });
     }
     routes
 }
@@ -300,6 +317,74 @@ fn dialects(said: &Dialects, tree: &mut Tree) {
     }
 }
 
+fn conversation(said: Conversation, tree: &mut Tree) -> Conversation {
+    let sizes = [
+        ("max_waiting", said.max_waiting),
+        ("max_waiting_bytes", said.max_waiting_bytes),
+        ("max_held", said.max_held),
+        ("max_tasks", said.max_tasks),
+        ("max_bindings", said.max_bindings),
+    ];
+    let times = [
+        ("wait", said.wait),
+        ("max_hold", said.max_hold),
+        ("binding_ttl", said.binding_ttl),
+    ];
+    above_zero("conversation", &sizes, &times, tree);
+    said
+}
+
+fn retry(said: Retry, tree: &mut Tree) -> Retry {
+    let sizes = [("max_messages", said.max_messages)];
+    above_zero("retry", &sizes, &[("window", said.window)], tree);
+    said
+}
+
+fn state(said: StateSaid, tree: &mut Tree) -> State {
+    let (state, key) = match said {
+        StateSaid::Full(state) => (state, "state.store"),
+        StateSaid::Store(store) => {
+            let defaults = State::default();
+            (State { store, ..defaults }, "state")
+        }
+    };
+    let schemes = [
+        "redis://",
+        "rediss://",
+        "redis+sentinel://",
+        "rediss+sentinel://",
+        "redis+cluster://",
+        "rediss+cluster://",
+    ];
+    if !state.is_memory() && !schemes.iter().any(|s| state.store.0.starts_with(s)) {
+        tree.wrong(
+            key,
+            "expected memory or an address such as redis://HOST:6379",
+        );
+    }
+    if state.prefix.is_empty() || state.prefix.contains(['{', '}']) {
+        tree.wrong("state.prefix", "expected a name without braces");
+    }
+    let times = [
+        ("lease", state.lease),
+        ("timeout", state.timeout),
+        ("settle_timeout", state.settle_timeout),
+    ];
+    above_zero("state", &[], &times, tree);
+    state
+}
+
+fn above_zero(section: &str, sizes: &[(&str, usize)], times: &[(&str, Duration)], tree: &mut Tree) {
+    let no_size = sizes.iter().filter(|(_, size)| *size == 0);
+    let no_time = times.iter().filter(|(_, time)| *time == Duration::ZERO);
+    let names = no_size
+        .map(|(name, _)| name)
+        .chain(no_time.map(|(name, _)| name));
+    for name in names {
+        tree.wrong(format!("{section}.{name}"), "expected more than 0");
+    }
+}
+
 fn card(said: &Card, tree: &mut Tree) {
     let path = said.jsonrpc_path.as_str();
     if !path.is_empty() && (!path.starts_with('/') || path.ends_with('/') || !is_path(path)) {
@@ -336,14 +421,7 @@ fn limits(said: &Limits, tree: &mut Tree) {
         ("stream_idle", said.stream_idle),
         ("write_stall", said.write_stall),
     ];
-    let no_size = sizes.iter().filter(|(_, size)| *size == 0);
-    let no_time = times.iter().filter(|(_, time)| *time == Duration::ZERO);
-    let names = no_size
-        .map(|(name, _)| name)
-        .chain(no_time.map(|(name, _)| name));
-    for name in names {
-        tree.wrong(format!("limits.{name}"), "expected more than 0");
-    }
+    above_zero("limits", &sizes, &times, tree);
     if said.head < MIN_HEAD {
         tree.wrong("limits.head", "expected at least 8KiB");
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::conversations::{Conversation, Retry, State, StoreUrl};
 use super::sections::{
     Binding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat, Push, Stream,
     Verb, Version,
@@ -26,6 +27,9 @@ pub(super) struct Raw {
     /// Where probes and metrics are served: an address and a port of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) admin: Option<String>,
+    /// The file with the token that changes anything there; without it nothing can be changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) admin_token_file: Option<PathBuf>,
     /// Threads that serve; 0 is one for each core.
     #[schemars(range(min = 0, max = 1024))]
     pub(super) workers: usize,
@@ -43,6 +47,12 @@ pub(super) struct Raw {
     pub(super) compat: Compat,
     /// How event streams are kept.
     pub(super) stream: Stream,
+    /// One message in flight per conversation.
+    pub(super) conversation: Conversation,
+    /// Messages that are sent again.
+    pub(super) retry: Retry,
+    /// Where state is kept that outlives a call; a bare address is its `store`.
+    pub(super) state: StateSaid,
     /// Push notifications.
     pub(super) push: Push,
     /// The agent card.
@@ -86,6 +96,8 @@ pub(super) struct Backend {
     pub(super) ca_file: Option<PathBuf>,
     /// Where its card is, below its host.
     pub(super) card_path: String,
+    /// Read a stream to its end after its client left, for an agent that stops when nobody listens.
+    pub(super) follow_streams: bool,
 }
 
 /// Calls below a path go to an agent of their own.
@@ -102,6 +114,23 @@ pub(super) struct Route {
     #[schemars(with = "String")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) backend: Option<String>,
+    /// The parameter that names the agent: a context stays with the agent that it was first used with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) agent_parameter: Option<String>,
+}
+
+/// The address alone, or all of it.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "expected memory, redis://HOST or an object such as {store: memory}"
+)]
+#[schemars(inline)]
+pub(super) enum StateSaid {
+    /// The address.
+    Store(StoreUrl),
+    /// All of it.
+    Full(State),
 }
 
 /// Browsers and proxies in front.
@@ -145,6 +174,7 @@ impl Default for Raw {
             listen: "127.0.0.1:8080".to_owned(),
             public_url: None,
             admin: None,
+            admin_token_file: None,
             workers: 0,
             log: Level::default(),
             log_format: LogFormat::default(),
@@ -153,6 +183,9 @@ impl Default for Raw {
             dialects: Dialects::default(),
             compat: Compat::default(),
             stream: Stream::default(),
+            conversation: Conversation::default(),
+            retry: Retry::default(),
+            state: StateSaid::Full(State::default()),
             push: Push::default(),
             card: Card::default(),
             http: Http::default(),
@@ -176,6 +209,7 @@ impl Default for Backend {
             rest_content_type: ContentType::default(),
             ca_file: None,
             card_path: "/.well-known/agent-card.json".to_owned(),
+            follow_streams: false,
         }
     }
 }

@@ -14,6 +14,8 @@ pub struct Route {
     pub path: Template,
     /// Where it is.
     pub backend: Target,
+    /// The parameter that names the agent, where one agent is to have a context for itself.
+    pub agent_parameter: Option<String>,
 }
 
 /// An agent's address, with parameters in its path.

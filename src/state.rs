@@ -1,0 +1,212 @@
+//! What policies remember of calls that have ended, or are in flight elsewhere: who holds which conversation,
+//! which context a task belongs to, which agent a context is bound to.
+//!
+//! Two stores. [`memory::Memory`] serves one process: its holders are values, which settle when dropped, so that its
+//! leases never lapse. `redis` serves all replicas, with leases in the store's own time. Neither ever sees a
+//! credential or content: keys are digests, and callers are, too.
+use std::{fmt, pin::Pin, str::FromStr};
+
+use tokio::time::Instant;
+
+pub mod memory;
+pub mod recent;
+pub mod slot;
+
+use memory::Memory;
+use slot::{End, Entry, Holder, Mark, Newcomer};
+
+/// The first 16 bytes of a SHA-256 over what is named; 32 hexadecimal digits for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key(pub [u8; 16]);
+
+impl Key {
+    /// The key of some parts. Each goes in with its length, so that no two lists of parts make one text.
+    pub fn of(parts: &[&str]) -> Self {
+        use sha2::{Digest, Sha256};
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        let mut key = [0; 16];
+        key.copy_from_slice(&hash.finalize()[..16]);
+        Self(key)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+impl FromStr for Key {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        u128::from_str_radix(s, 16).map(|k| Self(k.to_be_bytes()))
+    }
+}
+
+/// What asking for a slot gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Take {
+    /// It is the newcomer's. The message may go out while `settle` is left until then, by our own clock;
+    /// `None` is for as long as the holder is there.
+    Taken(Option<Instant>),
+    /// It is another's, at this time of the store.
+    Busy(Holder, slot::Millis),
+    /// So many slots are taken that this one is refused.
+    Full,
+}
+
+/// Why a store cannot say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// It does not answer, and settings forbid to go on without it.
+    #[error("the state store does not answer")]
+    Away,
+    /// It has lost its data, and waits for the replicas to put their slots back.
+    #[error("the state store came back empty and gathers what is in flight")]
+    Quiet,
+}
+
+/// A settlement on its way: done at once, or to be waited for, at most as long as the store's deadline.
+pub enum Settling {
+    /// It is in the store, or the holder had lost the slot.
+    Done,
+    /// It is on its way; true if it got there in time. What does not is left to the store's own queue.
+    Wait(Pin<Box<dyn Future<Output = bool> + Send>>),
+}
+
+/// One conversation, for a person.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Its key.
+    pub key: Key,
+    /// Who holds it.
+    pub entry: Entry,
+    /// The store's time.
+    pub now: slot::Millis,
+}
+
+/// Where it is kept.
+pub enum Store {
+    /// In this process.
+    Memory(Memory),
+}
+
+impl Store {
+    /// Asks for a free slot.
+    pub async fn take(&self, key: Key, of: &Newcomer<'_>) -> Result<Take, Trouble> {
+        match self {
+            Self::Memory(m) => Ok(m.take(key, None, of)),
+        }
+    }
+
+    /// Takes a slot from the marked holder, on evidence that it is at rest.
+    pub async fn take_over(
+        &self,
+        key: Key,
+        seen: Mark,
+        of: &Newcomer<'_>,
+    ) -> Result<Take, Trouble> {
+        match self {
+            Self::Memory(m) => Ok(m.take(key, Some(seen), of)),
+        }
+    }
+
+    /// A message that is out already is of this conversation. True if another was, too.
+    pub async fn join(&self, key: Key, of: &Newcomer<'_>) -> Result<bool, Trouble> {
+        match self {
+            Self::Memory(m) => Ok(m.join(key, of)),
+        }
+    }
+
+    /// The marked holder's task is at rest. True if that freed it.
+    pub async fn free(&self, key: Key, seen: Mark) -> bool {
+        match self {
+            Self::Memory(m) => m.free(key, seen),
+        }
+    }
+
+    /// The marked holder's task goes on.
+    pub async fn goes_on(&self, key: Key, seen: Mark, task: &str) {
+        match self {
+            Self::Memory(m) => m.goes_on(key, seen, task),
+        }
+    }
+
+    /// The holder's task is known. Not waited for.
+    pub fn name(&self, key: Key, token: u64, task: &str) {
+        match self {
+            Self::Memory(m) => m.name(key, token, task),
+        }
+    }
+
+    /// The holder is done.
+    pub fn settle(&self, key: Key, token: u64, end: End) -> Settling {
+        match self {
+            Self::Memory(m) => {
+                m.settle(key, token, &end);
+                Settling::Done
+            }
+        }
+    }
+
+    /// The same, from where nobody can wait.
+    pub fn settle_later(&self, key: Key, token: u64, end: End) {
+        match self {
+            Self::Memory(m) => m.settle(key, token, &end),
+        }
+    }
+
+    /// Who holds it, in any phase; `None` if it is free or that cannot be told.
+    pub async fn look(&self, key: Key) -> Option<Entry> {
+        match self {
+            Self::Memory(m) => m.look(key),
+        }
+    }
+
+    /// Up to `limit` conversations that are held.
+    pub async fn list(&self, limit: usize) -> Result<Vec<Shown>, Trouble> {
+        match self {
+            Self::Memory(m) => Ok(m.list(limit)),
+        }
+    }
+
+    /// Frees it, whoever holds it: for an operator. True if somebody did.
+    pub async fn release(&self, key: Key) -> Result<bool, Trouble> {
+        match self {
+            Self::Memory(m) => Ok(m.release(key)),
+        }
+    }
+
+    /// Remembers which context a task belongs to. Not waited for.
+    pub fn learn(&self, task: Key, context: &str) {
+        match self {
+            Self::Memory(m) => m.learn(task, context),
+        }
+    }
+
+    /// The context that a task belongs to, if it was learned.
+    pub async fn context_of(&self, task: Key) -> Option<Box<str>> {
+        match self {
+            Self::Memory(m) => m.context_of(task),
+        }
+    }
+
+    /// Binds a context to an agent, unless it is bound already: then to which.
+    pub async fn bind(&self, context: Key, agent: &str) -> Result<Option<Box<str>>, Trouble> {
+        match self {
+            Self::Memory(m) => Ok(m.bind(context, agent)),
+        }
+    }
+
+    /// Once a second, by anybody: forgets what is over.
+    pub fn tick(&self) {
+        match self {
+            Self::Memory(m) => m.tick(),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The store of one process: sharded maps under short locks, which nobody holds while waiting.
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::{
+    Key, Shown, Take,
+    recent::Recent,
+    slot::{End, Entry, Mark, Millis, Newcomer, Times},
+};
+
+/// Locks, so that workers seldom meet at one.
+const SHARDS: usize = 64;
+
+/// What may be kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The times that slots go by.
+    pub times: Times,
+    /// Conversations that may be held at once.
+    pub slots: usize,
+    /// Tasks whose context is remembered.
+    pub tasks: usize,
+    /// Contexts that are bound to an agent.
+    pub bindings: usize,
+    /// How long a binding lasts without use.
+    pub binding_ttl: Duration,
+}
+
+/// The store.
+pub struct Memory {
+    settings: Settings,
+    began: Instant,
+    shards: Vec<Mutex<Shard>>,
+    /// Entries in all shards.
+    held: AtomicUsize,
+    /// The shard that is swept next.
+    sweep: AtomicUsize,
+}
+
+struct Shard {
+    slots: HashMap<Key, Entry>,
+    tasks: Recent<Key, Box<str>>,
+    bindings: Recent<Key, (Box<str>, Millis)>,
+}
+
+impl Memory {
+    /// An empty one.
+    pub fn new(settings: Settings) -> Self {
+        let shard = || {
+            Mutex::new(Shard {
+                slots: HashMap::new(),
+                tasks: Recent::new(settings.tasks / SHARDS),
+                bindings: Recent::new(settings.bindings / SHARDS),
+            })
+        };
+        Self {
+            settings,
+            began: Instant::now(),
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+            held: AtomicUsize::new(0),
+            sweep: AtomicUsize::new(0),
+        }
+    }
+
+    fn now(&self) -> Millis {
+        let since = self.began.elapsed().as_millis();
+        Millis::try_from(since).unwrap_or(Millis::MAX / 4)
+    }
+
+    fn shard(&self, key: Key) -> &Mutex<Shard> {
+        &self.shards[usize::from(key.0[0]) % SHARDS]
+    }
+
+    /// Changes one entry; one that is free afterwards is not kept.
+    fn change<T>(&self, key: Key, change: impl FnOnce(&mut Entry, Millis, &Times) -> T) -> T {
+        let now = self.now();
+        let mut shard = self.shard(key).lock();
+        let mut none = Entry::default();
+        let entry = shard.slots.get_mut(&key);
+        let was_there = entry.is_some();
+        let entry = entry.unwrap_or(&mut none);
+        let done = change(entry, now, &self.settings.times);
+        match (was_there, entry.is_free()) {
+            (true, true) => {
+                shard.slots.remove(&key);
+                self.held.fetch_sub(1, Relaxed);
+            }
+            (false, false) => {
+                shard.slots.insert(key, none);
+                self.held.fetch_add(1, Relaxed);
+            }
+            (true, false) | (false, true) => {}
+        }
+        done
+    }
+
+    pub(super) fn take(&self, key: Key, over: Option<Mark>, of: &Newcomer<'_>) -> Take {
+        let full = self.held.load(Relaxed) >= self.settings.slots;
+        self.change(key, |entry, now, times| {
+            if let Some(seen) = over {
+                entry.free(seen, now, times);
+            }
+            entry.lapse(now, times);
+            match entry.holder() {
+                Some(holder) => Take::Busy(holder.clone(), now),
+                None if full => Take::Full,
+                None => {
+                    entry.take(of, now, times);
+                    Take::Taken(None)
+                }
+            }
+        })
+    }
+
+    pub(super) fn join(&self, key: Key, of: &Newcomer<'_>) -> bool {
+        self.change(key, |entry, now, times| entry.join(of, now, times))
+    }
+
+    pub(super) fn free(&self, key: Key, seen: Mark) -> bool {
+        self.change(key, |entry, now, times| entry.free(seen, now, times))
+    }
+
+    pub(super) fn goes_on(&self, key: Key, seen: Mark, task: &str) {
+        self.change(key, |entry, now, times| {
+            entry.goes_on(seen, task, now, times);
+        });
+    }
+
+    pub(super) fn name(&self, key: Key, token: u64, task: &str) {
+        self.change(key, |entry, now, times| {
+            entry.name(token, task, now, times);
+        });
+    }
+
+    pub(super) fn settle(&self, key: Key, token: u64, end: &End) {
+        self.change(key, |entry, now, times| {
+            entry.settle(token, end, now, times);
+        });
+    }
+
+    pub(super) fn look(&self, key: Key) -> Option<Entry> {
+        self.change(key, |entry, now, times| {
+            entry.lapse(now, times);
+            (!entry.is_free()).then(|| entry.clone())
+        })
+    }
+
+    pub(super) fn release(&self, key: Key) -> bool {
+        self.change(key, |entry, _, _| {
+            let held = !entry.is_free();
+            entry.holders.clear();
+            held
+        })
+    }
+
+    pub(super) fn list(&self, limit: usize) -> Vec<Shown> {
+        let now = self.now();
+        let mut all = vec![];
+        for shard in &self.shards {
+            let shard = shard.lock();
+            let some = shard.slots.iter().take(limit - all.len());
+            all.extend(some.map(|(key, entry)| Shown {
+                key: *key,
+                entry: entry.clone(),
+                now,
+            }));
+        }
+        all
+    }
+
+    pub(super) fn learn(&self, task: Key, context: &str) {
+        self.shard(task).lock().tasks.put(task, context.into());
+    }
+
+    pub(super) fn context_of(&self, task: Key) -> Option<Box<str>> {
+        self.shard(task).lock().tasks.get(&task).cloned()
+    }
+
+    pub(super) fn bind(&self, context: Key, agent: &str) -> Option<Box<str>> {
+        let now = self.now();
+        let ttl = self.settings.binding_ttl.as_millis();
+        let until = now.saturating_add(Millis::try_from(ttl).unwrap_or(Millis::MAX));
+        let mut shard = self.shard(context).lock();
+        if let Some((bound, good)) = shard.bindings.get(&context)
+            && *good > now
+        {
+            if **bound != *agent {
+                return Some(bound.clone());
+            }
+            *good = until;
+            return None;
+        }
+        shard.bindings.put(context, (agent.into(), until));
+        None
+    }
+
+    /// Lets time pass in one shard: what nobody asks for must go as well.
+    pub(super) fn tick(&self) {
+        let now = self.now();
+        let next = self.sweep.fetch_add(1, Relaxed) % SHARDS;
+        let mut shard = self.shards[next].lock();
+        let before = shard.slots.len();
+        shard.slots.retain(|_, entry| {
+            entry.lapse(now, &self.settings.times);
+            !entry.is_free()
+        });
+        self.held.fetch_sub(before - shard.slots.len(), Relaxed);
+    }
+
+    /// Conversations that are held.
+    pub fn held(&self) -> usize {
+        self.held.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::slot::Holder, *};
+
+    #[test]
+    fn a_holder_is_small() {
+        // With the map's slot, the key and a task's id of 36 bytes: under 400.
+        assert!(size_of::<Holder>() + size_of::<(Key, Entry)>() + 2 * 64 < 400);
+    }
+}
