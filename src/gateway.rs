@@ -8,6 +8,7 @@ use http::{
 use hyper::body::Incoming;
 use tokio_util::sync::CancellationToken;
 
+mod admit;
 mod body;
 mod cors;
 mod exchange;
@@ -35,6 +36,7 @@ use crate::{
     budget::{Budget, Hold},
     card::{Cards, Follow},
     config,
+    policy::conversation::Conversations,
     reply::{Reply, Speech},
 };
 
@@ -70,6 +72,7 @@ struct Inner {
     cards: Cards,
     last_peer: forward::Last,
     budget: Budget,
+    conversations: Conversations,
     follow: Follow,
     stop: CancellationToken,
 }
@@ -101,6 +104,7 @@ impl Gateway {
         for agent in self.0.routes.agents() {
             agent.sweep();
         }
+        self.0.conversations.tick();
     }
 }
 
@@ -161,7 +165,7 @@ impl Inner {
     ) -> Result<Response<Reply>, Fault> {
         let mut hold = self.budget.hold();
         let body = self.read_body(&head, body, &target, &mut hold).await?;
-        let read = self.read(&head, &body, &target, asked.said, to)?;
+        let mut read = self.read(&head, &body, &target, asked.said, to)?;
         if to.twice.is_none() && headers::is_javascript(&head.headers) {
             to.twice = Some(false);
         }
@@ -172,20 +176,29 @@ impl Inner {
         let public = card
             .then(|| self.public(&head, &asked.matched, peer))
             .flatten();
+        let asker = admit::asker(&head.headers, peer);
+        let fields = self.up(&read, head, to, peer);
+        let care = self
+            .admit(&mut read.call, &asked.matched, &fields, asker, to)
+            .await?;
+        let followed = to.op == Some(Op::Send) || !care.can_be_left() || self.follows_stream(&care);
+        to.learn = care.learns();
         let exchange = exchange::Exchange {
             gateway: self.clone(),
             route: asked.matched.route,
             base: asked.matched.base,
-            fields: self.up(&read, head, to, peer),
+            fields,
             call: read.call,
             to: to.clone(),
             lost: read.lost,
             public,
             report,
+            care,
+            answered: false,
             hold,
         };
         let work: Work = Box::pin(exchange.run());
-        if to.op == Some(Op::Send) {
+        if followed {
             return Followed::new(work, &self.follow).await;
         }
         work.await

@@ -22,6 +22,7 @@ pub mod demo;
 pub mod gateway;
 pub mod json;
 pub mod log;
+pub mod policy;
 pub mod reply;
 pub mod run;
 pub mod server;

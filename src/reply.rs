@@ -11,7 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 
 mod stream;
 
-pub use stream::{AskTask, Speech, Stream};
+pub use stream::{AskTask, Follow, Speech, Stream};
 
 use crate::agent;
 
@@ -24,7 +24,7 @@ pub enum Reply {
     /// One document.
     Whole(Bytes),
     /// Events.
-    Stream(Box<Stream<agent::Body>>),
+    Stream(Live),
 }
 
 impl Reply {
@@ -35,6 +35,22 @@ impl Reply {
             return Self::Empty;
         }
         Self::Whole(bytes)
+    }
+
+    /// Events.
+    pub fn stream(stream: Stream<agent::Body>) -> Self {
+        Self::Stream(Live(Some(Box::new(stream))))
+    }
+}
+
+/// A stream with its client. Dropped, it is left.
+pub struct Live(Option<Box<Stream<agent::Body>>>);
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Some(stream) = self.0.take() {
+            stream.left();
+        }
     }
 }
 
@@ -54,9 +70,12 @@ impl Body for Reply {
                 *this = Self::Empty;
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
-            Self::Stream(stream) => stream
-                .poll(cx)
-                .map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Stream(Live(stream)) => match stream {
+                Some(stream) => stream
+                    .poll(cx)
+                    .map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
+                None => Poll::Ready(None),
+            },
         }
     }
 

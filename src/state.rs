@@ -96,6 +96,15 @@ pub enum Store {
     Memory(Memory),
 }
 
+impl Settling {
+    /// Waits for it, where there is something to wait for.
+    pub async fn done(self) {
+        if let Self::Wait(wait) = self {
+            let _in_time = wait.await;
+        }
+    }
+}
+
 impl Store {
     /// Asks for a free slot.
     pub async fn take(&self, key: Key, of: &Newcomer<'_>) -> Result<Take, Trouble> {
@@ -116,17 +125,25 @@ impl Store {
         }
     }
 
-    /// A message that is out already is of this conversation. True if another was, too.
-    pub async fn join(&self, key: Key, of: &Newcomer<'_>) -> Result<bool, Trouble> {
+    /// A message that is out already is of this conversation. Not waited for: nothing can be done about another
+    /// that has it, but to say so.
+    pub fn join(&self, key: Key, of: &Newcomer<'_>) {
         match self {
-            Self::Memory(m) => Ok(m.join(key, of)),
+            Self::Memory(m) => {
+                if m.join(key, of) {
+                    overlap(key);
+                }
+            }
         }
     }
 
-    /// The marked holder's task is at rest. True if that freed it.
-    pub async fn free(&self, key: Key, seen: Mark) -> bool {
+    /// The marked holder's task is at rest.
+    pub fn free(&self, key: Key, seen: Mark) -> Settling {
         match self {
-            Self::Memory(m) => m.free(key, seen),
+            Self::Memory(m) => {
+                m.free(key, seen);
+                Settling::Done
+            }
         }
     }
 
@@ -161,8 +178,8 @@ impl Store {
         }
     }
 
-    /// Who holds it, in any phase; `None` if it is free or that cannot be told.
-    pub async fn look(&self, key: Key) -> Option<Entry> {
+    /// Who holds it, in any phase, and the store's time; `None` if it is free or that cannot be told.
+    pub async fn look(&self, key: Key) -> Option<(Entry, slot::Millis)> {
         match self {
             Self::Memory(m) => m.look(key),
         }
@@ -203,10 +220,34 @@ impl Store {
         }
     }
 
+    /// The same binding, from where nobody can wait: it is known only now which context a message is of.
+    pub fn bind_later(&self, context: Key, agent: &str) {
+        match self {
+            Self::Memory(m) => {
+                m.bind(context, agent);
+            }
+        }
+    }
+
+    /// Whether other processes change it, too.
+    pub const fn is_shared(&self) -> bool {
+        match self {
+            Self::Memory(_) => false,
+        }
+    }
+
     /// Once a second, by anybody: forgets what is over.
     pub fn tick(&self) {
         match self {
             Self::Memory(m) => m.tick(),
         }
     }
+}
+
+/// Two messages of one conversation are out, since it was not known when the second was sent.
+fn overlap(key: Key) {
+    tracing::warn!(
+        conversation = %key,
+        "conversation_overlap: a reply named a context that another message has; both must come to rest"
+    );
 }

@@ -17,11 +17,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("demo", &[]),
     (
         "gateway",
-        &["a2a", "agent", "budget", "card", "config", "json", "reply"],
+        &[
+            "a2a", "agent", "budget", "card", "config", "json", "policy", "reply", "state",
+        ],
     ),
     ("json", &[]),
     ("log", &["config"]),
-    ("reply", &["a2a", "agent", "budget", "sse"]),
+    ("policy", &["a2a", "config", "state"]),
+    (
+        "reply",
+        &["a2a", "agent", "budget", "policy", "sse", "state"],
+    ),
     ("server", &[]),
     ("sse", &[]),
     ("state", &[]),

@@ -54,6 +54,13 @@ pub enum Kind {
     TooLarge,
     /// The body did not come in time.
     SlowBody,
+    /// Another message of this conversation is in flight.
+    ConversationBusy {
+        /// REST says 409 instead of 400.
+        conflict: bool,
+    },
+    /// The context belongs to another agent.
+    ContextBound,
     /// The caller is not known.
     Unauthenticated,
     /// The caller may not.
@@ -130,6 +137,9 @@ impl Kind {
             Self::Internal                  => w(-32603, "INTERNAL_ERROR",                "INTERNAL",            (500, 500, 200), "Internal",                      Gateway, true),
             Self::TooLarge                  => w(-32600, "PAYLOAD_TOO_LARGE",             "INVALID_ARGUMENT",    (413, 413, 200), "InvalidRequest",                Caller, false),
             Self::SlowBody                  => w(-32600, "REQUEST_TIMEOUT",               "DEADLINE_EXCEEDED",   (408, 408, 408), "InvalidRequest",                Caller, false),
+            Self::ConversationBusy { conflict: false } => w(-32602, "CONVERSATION_BUSY",  "INVALID_ARGUMENT",    (400, 400, 200), "InvalidParams",                 Caller, false),
+            Self::ConversationBusy { conflict: true }  => w(-32602, "CONVERSATION_BUSY",  "ABORTED",             (409, 409, 200), "InvalidParams",                 Caller, false),
+            Self::ContextBound              => w(-32602, "CONTEXT_BOUND",                 "INVALID_ARGUMENT",    (400, 400, 200), "InvalidParams",                 Caller, false),
             Self::Unauthenticated           => w(-32000, "UNAUTHENTICATED",               "UNAUTHENTICATED",     (401, 401, 401), "Unauthenticated",               Caller, false),
             Self::AccessDenied              => w(-32000, "ACCESS_DENIED",                 "PERMISSION_DENIED",   (403, 403, 403), "AccessDenied",                  Caller, false),
             Self::RateLimited               => w(-32000, "RATE_LIMITED",                  "RESOURCE_EXHAUSTED",  (429, 429, 429), "RateLimited",                   Caller, false),
@@ -284,6 +294,11 @@ impl Fault {
             self.blame = Blame::Agent;
         }
         self
+    }
+
+    /// Whether the agent may have begun work on what failed so (`conversations`: "started").
+    pub const fn may_have_started(&self) -> bool {
+        self.kind.wire().may_have_started
     }
 
     /// Adds words for the log.

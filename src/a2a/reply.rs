@@ -26,6 +26,8 @@ pub struct ReplyTo {
     pub history: Option<u64>,
     /// The context that it named, or that the first event named.
     pub context: Option<String>,
+    /// Whether answers are looked at for the ids of task and context.
+    pub learn: bool,
 }
 
 /// The ways in which an answer's body is framed.
@@ -58,6 +60,7 @@ impl ReplyTo {
             twice: None,
             history: None,
             context: None,
+            learn: false,
         }
     }
 
@@ -230,6 +233,8 @@ const fn domain(kind: Kind) -> &'static str {
     match kind {
         Kind::SlowBody
         | Kind::TooLarge
+        | Kind::ConversationBusy { .. }
+        | Kind::ContextBound
         | Kind::Unauthenticated
         | Kind::AccessDenied
         | Kind::RateLimited

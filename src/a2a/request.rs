@@ -16,7 +16,7 @@ use crate::json::{self, Obj};
 
 mod outgoing;
 
-pub use outgoing::{Outgoing, get_task, next_page, write};
+pub use outgoing::{Outgoing, ask_task, ask_tasks, fill_context, get_task, next_page, write};
 
 /// What was read: the call, and what its canonical form could not carry.
 #[derive(Debug)]

@@ -21,7 +21,8 @@ use super::{
 use crate::{
     a2a::{
         Binding, Call, Dialect, Fault, Op, Shape,
-        answer::{self, Document, Public},
+        answer::{self, Document, Public, Seen},
+        fault::Blame,
         headers,
         reply::{Framing, ReplyTo},
         request,
@@ -29,6 +30,7 @@ use crate::{
     },
     agent,
     budget::Hold,
+    policy::conversation::Care,
     reply::{AskTask, Reply, Stream},
 };
 
@@ -43,17 +45,33 @@ pub(super) struct Exchange {
     pub(super) lost: Vec<Loss>,
     pub(super) public: Option<Public>,
     pub(super) report: bool,
+    /// What it has to do with its conversation.
+    pub(super) care: Care,
+    /// The agent has answered: what fails from now on says nothing about whether it began.
+    pub(super) answered: bool,
     pub(super) hold: Hold,
 }
 
 impl Exchange {
     /// Sends the call and gives the answer for the client.
     pub(super) async fn run(mut self) -> Result<Response<Reply>, Fault> {
+        let done = self.exchange().await;
+        if let Err(fault) = &done {
+            let ours = fault.blame == Blame::Gateway;
+            if !(self.answered && ours) {
+                self.care.failed(fault).done().await;
+            }
+        }
+        done
+    }
+
+    async fn exchange(&mut self) -> Result<Response<Reply>, Fault> {
         let op = self.call.op;
         if op == Op::GetPush && self.call.facts.config.is_none() {
             self.call.op = Op::ListPush; // decision 16: v1.0 has no get without an id
         }
         let response = self.ask().await?;
+        self.answered = true;
         let (head, body) = response.into_parts();
         if !head.status.is_success() {
             return Err(Box::pin(self.failed(head, body)).await);
@@ -65,6 +83,15 @@ impl Exchange {
             (false, false) => self.document(head, body).await,
             (false, true) => Err(Fault::answer("events where one document was asked for")),
         }
+    }
+
+    /// Sends the call for our own sake, and gives the whole answer.
+    pub(super) async fn ask_only(&mut self) -> Result<Bytes, Fault> {
+        let (head, body) = self.send(&Method::GET).await?.into_parts();
+        if !head.status.is_success() {
+            return Err(self.failed(head, body).await);
+        }
+        self.collect(&head, body).await
     }
 
     /// Sends the call. Subscribing falls back to the other verb, and remembers it (operations 1.1).
@@ -119,11 +146,14 @@ impl Exchange {
             gateway.limits.first_byte
         };
         turn().await;
+        if let Care::Permit(permit) = &mut self.care {
+            permit.goes_out()?;
+        }
         let sent = self.route.agent.send(request, deadline, again).await;
         sent.map_err(|e| unanswered(&e, op))
     }
 
-    fn stream(mut self, head: Parts, body: agent::Body) -> Result<Response<Reply>, Fault> {
+    fn stream(&mut self, head: Parts, body: agent::Body) -> Result<Response<Reply>, Fault> {
         if let Some(coding) = head.headers.get(header::CONTENT_ENCODING)
             && coding.as_bytes() != b"identity"
         {
@@ -136,11 +166,16 @@ impl Exchange {
         let version = self.to.dialect.shape.version();
         let stop = self.gateway.stop.clone().cancelled_owned();
         let task = (self.call.op == Op::Subscribe && self.gateway.task_first).then(|| self.task());
-        let mut stream = Stream::new(body, self.to, self.gateway.speech.clone(), self.hold, stop);
+        let to = self.to.clone();
+        let hold = self.hold.another();
+        let mut stream = Stream::new(body, to, self.gateway.speech.clone(), hold, stop);
+        let follows = self.gateway.follows_stream(&self.care);
+        let follow = self.gateway.follow.clone();
+        stream.cares(std::mem::take(&mut self.care), follow, follows);
         if let Some(task) = task {
             stream = stream.task_first(task);
         }
-        let mut response = Response::new(Reply::Stream(Box::new(stream)));
+        let mut response = Response::new(Reply::stream(stream));
         let fields = response.headers_mut();
         *fields = forward::down(head.headers, version);
         put_framing(fields, Framing::Events, "");
@@ -162,27 +197,23 @@ impl Exchange {
             lost: vec![],
             public: None,
             report: false,
+            care: Care::Nothing,
+            answered: false,
             hold: self.hold.another(),
         };
-        Box::pin(async move {
-            let (head, body) = exchange.send(&Method::GET).await?.into_parts();
-            if !head.status.is_success() {
-                return Err(exchange.failed(head, body).await);
-            }
-            exchange.collect(&head, body).await
-        })
+        Box::pin(async move { exchange.ask_only().await })
     }
 
     /// A whole answer to a streaming call becomes its only event (streams 8).
     async fn lone_event(
-        mut self,
+        &mut self,
         head: Parts,
         body: agent::Body,
     ) -> Result<Response<Reply>, Fault> {
         let text = self.collect(&head, body).await?;
         let mut out = vec![];
         let gateway = self.gateway.clone();
-        answer::event(
+        let seen = answer::event(
             &mut self.to,
             gateway.dialect,
             &text,
@@ -191,11 +222,12 @@ impl Exchange {
             &mut self.lost,
             &mut out,
         )?;
+        self.settle(&seen).await;
         log_losses(&self.lost, self.call.op.name());
         Ok(self.respond(head, Framing::Events, StatusCode::OK, Some(out.into())))
     }
 
-    async fn document(mut self, head: Parts, body: agent::Body) -> Result<Response<Reply>, Fault> {
+    async fn document(&mut self, head: Parts, body: agent::Body) -> Result<Response<Reply>, Fault> {
         let text = self.collect(&head, body).await?;
         let arrays = !matches!(self.to.dialect.shape, Shape::V10 | Shape::V03Proto);
         let mut document = if self.to.op == Some(Op::ListPush) && arrays {
@@ -204,6 +236,7 @@ impl Exchange {
             self.translate(&self.to, &text)?
         };
         turn().await;
+        self.settle(&document.seen).await;
         self.lost.append(&mut document.lost);
         log_losses(&self.lost, self.call.op.name());
         let status = match document.body {
@@ -211,6 +244,12 @@ impl Exchange {
             None => StatusCode::NO_CONTENT,
         };
         Ok(self.respond(head, Framing::Json, status, document.body))
+    }
+
+    /// Free before telling: the client's next message finds what this answer says.
+    async fn settle(&mut self, seen: &Seen) {
+        self.care.seen(seen).done().await;
+        self.care.left().done().await;
     }
 
     fn translate(&self, to: &ReplyTo, text: &Bytes) -> Result<Document, Fault> {
@@ -242,7 +281,7 @@ impl Exchange {
     }
 
     fn respond(
-        self,
+        &mut self,
         head: Parts,
         framing: Framing,
         status: StatusCode,
@@ -255,7 +294,9 @@ impl Exchange {
         } else {
             "application/json"
         };
-        let body = self.hold.keep(body.unwrap_or_default());
+        let hold = self.hold.another();
+        let hold = std::mem::replace(&mut self.hold, hold);
+        let body = hold.keep(body.unwrap_or_default());
         let mut response = Response::new(Reply::whole(body));
         *response.status_mut() = status;
         let fields = response.headers_mut();

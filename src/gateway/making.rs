@@ -18,7 +18,13 @@ use crate::{
     card::{Cards, Follow},
     config::{self, BytesEncoding, Config, PushMode, RestDialect},
     json::Limits,
+    policy::conversation::Conversations,
     reply::Speech,
+    state::{
+        Store,
+        memory::{self, Memory},
+        slot::Times,
+    },
 };
 
 /// Why no gateway can be made of these settings.
@@ -31,6 +37,7 @@ pub struct Setup {
     options: Arc<Options>,
     cards: Cards,
     budget: Budget,
+    conversations: Conversations,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
 }
@@ -41,6 +48,7 @@ impl Setup {
         let options = Arc::new(options(&config));
         let cards = Cards::new(config.card.clone(), config.limits.card, options.clone());
         let budget = Budget::new(config.limits.buffered);
+        let conversations = conversations(&config);
         let mut rooms = HashMap::new();
         let routes = config.routes.iter().map(|r| &r.backend);
         let mut origins: Vec<String> = routes
@@ -62,8 +70,14 @@ impl Setup {
             options,
             cards,
             budget,
+            conversations,
             rooms,
         })
+    }
+
+    /// All conversations, for who looks after them.
+    pub fn conversations(&self) -> &Conversations {
+        &self.conversations
     }
 
     /// What bodies may hold, and hold now.
@@ -117,10 +131,27 @@ impl Setup {
             cards: self.cards.clone(),
             last_peer: super::forward::Last::default(),
             budget: self.budget.clone(),
+            conversations: self.conversations.clone(),
             follow,
             stop,
         })))
     }
+}
+
+fn conversations(config: &Config) -> Conversations {
+    let c = &config.conversation;
+    let memory = Memory::new(memory::Settings {
+        times: Times {
+            lease: None,
+            settle: c.settle,
+            max_hold: c.max_hold,
+        },
+        slots: c.max_held,
+        tasks: c.max_tasks,
+        bindings: c.max_bindings,
+        binding_ttl: c.binding_ttl,
+    });
+    Conversations::new(c.clone(), Store::Memory(memory))
 }
 
 fn agent_settings(config: &Config, origin: &str) -> Result<agent::Settings, BadSetup> {

@@ -27,29 +27,62 @@ pub(super) struct Route {
     pub(super) subscribe_by_get: AtomicBool,
     /// The connection to it.
     pub(super) agent: Arc<Agent>,
+    /// The parameter that names one agent among those at this address.
+    agent_parameter: Option<String>,
 }
 
 /// An address without parameters.
 struct Plain {
     base: Arc<str>,
+    scope: Arc<str>,
     /// What most calls are sent to, made once.
     usual: Vec<(&'static str, PathAndQuery)>,
 }
 
 impl Plain {
-    fn new(base: &str) -> Self {
+    fn new(origin: &str, base: &str) -> Self {
         let [send, stream] = [Op::Send, Op::Stream].map(|op| op.row().v10.rest.path);
         let made = ["", send, stream]
             .into_iter()
             .filter_map(|path| Some((path, target(base, path).ok()?)));
         Self {
             base: base.into(),
+            scope: format!("{origin}{}", base.trim_end_matches('/')).into(),
             usual: made.collect(),
         }
     }
 }
 
 impl Route {
+    /// The scope of its conversations with these parameters, which `fill` has found harmless, and the agent
+    /// that is left out of it.
+    fn scope(&self, values: &[&str]) -> (String, Option<Box<str>>) {
+        let known = named(&self.template, values);
+        let mut scope = self.origin.clone();
+        let mut one = None;
+        for segment in &self.target {
+            let name = match segment {
+                Segment::Literal(text) => {
+                    let _infallible = write!(scope, "/{text}");
+                    continue;
+                }
+                Segment::Parameter(name) => name,
+            };
+            let value = known
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map_or("", |(_, v)| v);
+            let value = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
+            if self.agent_parameter.as_ref() == Some(name) {
+                one = Some(value.into());
+                scope.push_str("/{}"); // no decoded value has braces around nothing: see `harmless`
+            } else {
+                let _infallible = write!(scope, "/{value}");
+            }
+        }
+        (scope, one)
+    }
+
     /// Where a call goes: the agent's base path, and a path below it.
     pub(super) fn place(&self, base: &str, path: &str) -> Result<PathAndQuery, Fault> {
         let usual = self.plain.iter().flat_map(|p| &p.usual);
@@ -77,6 +110,10 @@ pub(super) struct Matched<'p> {
     pub(super) public: &'p str,
     /// What is left below that.
     pub(super) rest: &'p str,
+    /// The agent's address, without what names one agent among others: conversations are held apart within it.
+    pub(super) scope: Arc<str>,
+    /// The one agent among those.
+    pub(super) one: Option<Box<str>>,
 }
 
 impl Routes {
@@ -94,6 +131,7 @@ impl Routes {
                 target: r.backend.path.segments().to_vec(),
                 plain: None,
                 agent: agents(&origin)?,
+                agent_parameter: r.agent_parameter.clone(),
                 origin,
                 subscribe_by_get: AtomicBool::new(by_get),
             }));
@@ -111,8 +149,9 @@ impl Routes {
             all.push(Arc::new(Route {
                 template: vec![],
                 target: vec![],
-                plain: Some(Plain::new(url.path())),
+                plain: Some(Plain::new(&origin, url.path())),
                 agent: agents(&origin)?,
+                agent_parameter: None,
                 origin,
                 subscribe_by_get: AtomicBool::new(by_get),
             }));
@@ -129,15 +168,21 @@ impl Routes {
         let path = below(path, &self.prefix).unwrap_or(path);
         for route in &self.all {
             if let Some((public, rest, values)) = fits(&route.template, path) {
-                let base = match &route.plain {
-                    Some(plain) => plain.base.clone(),
-                    None => fill(&route.target, &route.template, &values)?.into(),
+                let (base, scope, one) = match &route.plain {
+                    Some(plain) => (plain.base.clone(), plain.scope.clone(), None),
+                    None => {
+                        let base = fill(&route.target, &route.template, &values)?.into();
+                        let (scope, one) = route.scope(&values);
+                        (base, scope.into(), one)
+                    }
                 };
                 return Ok(Matched {
                     route: route.clone(),
                     base,
                     public,
                     rest,
+                    scope,
+                    one,
                 });
             }
         }
@@ -179,11 +224,7 @@ fn fits<'p>(template: &[Segment], path: &'p str) -> Option<(&'p str, &'p str, Ve
 /// The target with the parameters' values. They stay percent-encoded as they came; what a server could take
 /// for more than one plain segment is refused.
 fn fill(target: &[Segment], template: &[Segment], values: &[&str]) -> Result<String, Fault> {
-    let names = template.iter().filter_map(|s| match s {
-        Segment::Parameter(name) => Some(name),
-        Segment::Literal(_) => None,
-    });
-    let known: Vec<_> = names.zip(values).collect();
+    let known = named(template, values);
     let mut path = String::new();
     for segment in target {
         match segment {
@@ -204,6 +245,15 @@ fn fill(target: &[Segment], template: &[Segment], values: &[&str]) -> Result<Str
         }
     }
     Ok(path)
+}
+
+/// The parameters of a template, with their values.
+fn named<'a>(template: &'a [Segment], values: &[&'a str]) -> Vec<(&'a String, &'a str)> {
+    let names = template.iter().filter_map(|s| match s {
+        Segment::Parameter(name) => Some(name),
+        Segment::Literal(_) => None,
+    });
+    names.zip(values.iter().copied()).collect()
 }
 
 fn harmless(value: &str) -> bool {

@@ -33,8 +33,11 @@ use voice::Voice;
 
 use crate::{
     a2a::{Fault, Kind, Op, answer, fault::Blame, reply::ReplyTo},
+    agent,
     budget::Hold,
+    policy::conversation::Care,
     sse,
+    state::Settling,
 };
 
 /// A frame is handed on when it has grown to this, even if more has arrived: the client's socket takes no
@@ -61,8 +64,20 @@ pub struct Stream<B> {
     /// Turns since we last listened for `stop`.
     turns: u8,
     hold: Hold,
+    /// What the call has to do with its conversation.
+    care: Care,
+    /// Its settlement is on its way to the store, and what shows it waits here.
+    settling: Option<Wait>,
+    ready: Vec<u8>,
+    /// Where it goes on without a client, and whether to its end.
+    follow: Option<(Follow, bool)>,
     ended: bool,
 }
+
+type Wait = Pin<Box<dyn Future<Output = bool> + Send>>;
+
+/// Runs work that outlives its request. False if there is no room for it.
+pub type Follow = Arc<dyn Fn(Pin<Box<dyn Future<Output = ()> + Send>>) -> bool + Send + Sync>;
 
 /// How a stream begins (streams 7): a subscription may have to begin with the task.
 enum Opening {
@@ -103,8 +118,25 @@ where
             stop: Some(Box::pin(stop)),
             turns: 0,
             hold,
+            care: Care::Nothing,
+            settling: None,
+            ready: vec![],
+            follow: None,
             ended: false,
         }
+    }
+
+    /// It looks after its conversation, also when its client has left: then it goes on by `follow` until the task
+    /// is known, or, if `whole`, until it ends.
+    pub fn cares(&mut self, care: Care, follow: Follow, whole: bool) {
+        self.care = care;
+        self.follow = Some((follow, whole));
+    }
+
+    /// Whether somebody must read on though its client has left.
+    fn must_go_on(&self) -> bool {
+        let whole = self.follow.as_ref().is_some_and(|(_, whole)| *whole);
+        !self.ended && (!self.care.can_be_left() || whole && !self.care.is_settled())
     }
 
     /// The same, beginning with the task.
@@ -116,6 +148,14 @@ where
 
     /// The next bytes for the client, or the end.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(settling) = &mut self.settling {
+            if settling.as_mut().poll(cx).is_pending() {
+                return Poll::Pending; // the store has a deadline of its own
+            }
+            self.settling = None;
+            let ready = std::mem::take(&mut self.ready);
+            return Poll::Ready(Some(self.counted(ready)));
+        }
         let mut out = Vec::new();
         self.turns += 1;
         if self.turns >= TURNS {
@@ -140,6 +180,10 @@ where
             return Poll::Ready(None);
         }
         self.clock.wrote();
+        if self.settling.is_some() {
+            self.ready = out;
+            return self.poll(cx);
+        }
         Poll::Ready(Some(self.counted(out)))
     }
 
@@ -244,7 +288,10 @@ where
             let start = out.len();
             out.extend_from_slice(event.head);
             let seen = self.voice.say(data, false, out)?;
-            if self.voice.waits(seen) {
+            let settling = self.care.seen(&seen);
+            wait_for(settling, &mut self.settling);
+            self.voice.to.learn = self.care.learns();
+            if self.voice.waits(&seen) {
                 out.truncate(start);
                 out.extend_from_slice(event.head);
                 let until = Instant::now() + self.voice.speech.final_grace;
@@ -276,7 +323,10 @@ where
         }
         out.extend_from_slice(&head);
         match self.voice.say(&data, true, out) {
-            Ok(_) => Step::End,
+            Ok(seen) => {
+                wait_for(self.care.seen(&seen), &mut self.settling);
+                Step::End
+            }
             Err(fault) if fault.kind == Kind::InvalidAgentResponse => {
                 self.fail(&broken("it ended within an event"), out)
             }
@@ -295,6 +345,9 @@ where
     /// Ends the stream with a frame that says why, and with a line in the log that says whose fault it is.
     fn fail(&mut self, fault: &Fault, out: &mut Vec<u8>) -> Step {
         let dialect = self.voice.to.dialect.name();
+        if fault.blame != Blame::Gateway {
+            wait_for(self.care.failed(fault), &mut self.settling); // else nothing is known of the agent
+        }
         match fault.blame {
             Blame::Caller => tracing::debug!(dialect, %fault, "a stream ended with an error frame"),
             Blame::Agent => tracing::warn!(
@@ -355,6 +408,42 @@ where
         }
         true
     }
+}
+
+impl Stream<agent::Body> {
+    /// Its client has left. It is closed, unless somebody must read on.
+    pub(super) fn left(mut self: Box<Self>) {
+        if !self.must_go_on() {
+            return;
+        }
+        let Some((follow, _)) = self.follow.clone() else {
+            return;
+        };
+        let kept = follow(Box::pin(std::future::poll_fn(move |cx| {
+            while self.must_go_on() {
+                if std::task::ready!(self.poll(cx)).is_none() {
+                    break;
+                }
+            }
+            Poll::Ready(())
+        })));
+        if !kept {
+            tracing::warn!(
+                "a stream was dropped before its task was known; raise limits.followers"
+            );
+        }
+    }
+}
+
+/// Both before what shows them is written.
+fn wait_for(settling: Settling, waiting: &mut Option<Wait>) {
+    let Settling::Wait(more) = settling else {
+        return;
+    };
+    *waiting = Some(match waiting.take() {
+        None => more,
+        Some(first) => Box::pin(async move { first.await & more.await }),
+    });
 }
 
 fn broken(cause: impl Into<String>) -> Fault {

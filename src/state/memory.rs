@@ -144,10 +144,10 @@ impl Memory {
         });
     }
 
-    pub(super) fn look(&self, key: Key) -> Option<Entry> {
+    pub(super) fn look(&self, key: Key) -> Option<(Entry, Millis)> {
         self.change(key, |entry, now, times| {
             entry.lapse(now, times);
-            (!entry.is_free()).then(|| entry.clone())
+            (!entry.is_free()).then(|| (entry.clone(), now))
         })
     }
 

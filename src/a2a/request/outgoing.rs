@@ -204,21 +204,66 @@ pub fn next_page(call: &Call, token: &str, options: &Options) -> Result<Canonica
 
 /// The question for the task of another call.
 pub fn get_task(call: &Call) -> Call {
-    let facts = Facts {
-        task: call.facts.task.clone(),
-        tenant: call.facts.tenant.clone(),
-        ..Facts::default()
-    };
+    let task = call.facts.task.as_deref().unwrap_or_default();
+    ours(Op::Get, &[("id", task)], call.facts.tenant.as_deref(), &[])
+}
+
+/// The question for a task, without its history.
+pub fn ask_task(task: &str, tenant: Option<&str>) -> Call {
+    ours(Op::Get, &[("id", task)], tenant, &[("historyLength", "0")])
+}
+
+/// The question for the tasks of a context, a page of them.
+pub fn ask_tasks(context: &str, tenant: Option<&str>, page: Option<&str>) -> Call {
+    let mut words = vec![("contextId", context)];
+    words.extend(page.map(|token| ("pageToken", token)));
+    ours(
+        Op::List,
+        &words,
+        tenant,
+        &[("pageSize", "100"), ("historyLength", "0")],
+    )
+}
+
+fn ours(
+    op: Op,
+    words: &[(&'static str, &str)],
+    tenant: Option<&str>,
+    numbers: &[(&'static str, &'static str)],
+) -> Call {
     let mut r = Obj::default();
-    for (key, value) in [("tenant", &facts.tenant), ("id", &facts.task)] {
-        if let Some(value) = value {
-            r.put(key, Node::string(value.as_str()));
-        }
+    for (key, value) in tenant.iter().map(|t| ("tenant", *t)).chain(words.to_vec()) {
+        r.put(key, Node::string(value));
     }
-    let params = Canonical(written(&r, 0).into());
+    for (key, number) in numbers {
+        r.put(key, Node::Text(number));
+    }
+    let word = |key| words.iter().find(|(k, _)| *k == key);
     Call {
-        op: Op::Get,
-        facts,
-        params,
+        op,
+        facts: Facts {
+            task: word("id").map(|(_, task)| (*task).to_owned()),
+            context: word("contextId").map(|(_, context)| (*context).to_owned()),
+            tenant: tenant.map(str::to_owned),
+            ..Facts::default()
+        },
+        params: Canonical(written(&r, 0).into()),
     }
+}
+
+/// Names the context in a message that names only its task: agents differ on a lone task id.
+pub fn fill_context(call: &mut Call, context: &str, options: &Options) -> Result<(), Fault> {
+    let inner =
+        |e: String| Fault::new(Kind::Internal, "the context cannot be filled in").because(e);
+    let text = std::str::from_utf8(call.params.text()).map_err(|e| inner(e.to_string()))?;
+    let form = Shape::V10.request_form(call.op);
+    let mut r = Obj::open(text, form, options.limits).map_err(|e| inner(e.to_string()))?;
+    r.within("message", |m| {
+        m.put("contextId", Node::string(context));
+        Ok(())
+    })
+    .map_err(|e| inner(e.to_string()))?;
+    call.params = Canonical(written(&r, text.len() + context.len()).into());
+    call.facts.context = Some(context.to_owned());
+    Ok(())
 }

@@ -65,7 +65,7 @@ impl Voice {
     }
 
     /// Whether an event waits to learn whether it is the last.
-    pub(super) fn waits(&self, seen: Seen) -> bool {
+    pub(super) fn waits(&self, seen: &Seen) -> bool {
         seen.update
             && seen.state == Some(State::Interrupted)
             && self.to.dialect.shape.version() == Version::V03
