@@ -1,11 +1,15 @@
-//! Probes on a port of their own, so that neither callers nor a full house of connections stand in their way.
+//! Probes, and what operators look at and change, on a port of its own, so that neither callers nor a full house of
+//! connections stand in their way.
 //!
-//! A small table of paths over the same server as the calls', on one thread and with tighter limits. What a route
+//! A small table of paths over the same server as the calls', on one thread and with tighter limits. What a probe
 //! says is a plain function: it reads flags and counters and never waits.
+
+mod conversations;
 
 use std::convert::Infallible;
 use std::io::{Error, Result};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +18,8 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::combinators::MapErr;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+
+pub use conversations::{conversations, release};
 
 use crate::server::{self, Peer, Running, Service, Settings};
 
@@ -47,19 +53,63 @@ impl Page {
     }
 }
 
-/// A path, and what it says to GET and HEAD.
+/// What is asked of a path.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What of the path follows the route's own.
+    pub rest: String,
+    /// The token that came with it.
+    pub token: Option<String>,
+}
+
+type Answer = Pin<Box<dyn Future<Output = Page> + Send>>;
+
+/// A path, and what it says.
 pub struct Route {
+    verb: Method,
     path: &'static str,
-    page: Box<dyn Fn() -> Page + Send + Sync>,
+    /// Everything below the path is its, too.
+    below: bool,
+    page: Box<dyn Fn(Asked) -> Answer + Send + Sync>,
 }
 
 impl Route {
-    /// A path that says what `page` returns, asked each time.
+    /// A path that says to GET and HEAD what `page` returns, asked each time.
     pub fn new(path: &'static str, page: impl Fn() -> Page + Send + Sync + 'static) -> Self {
+        Self::waiting(Method::GET, path, move |_| std::future::ready(page()))
+    }
+
+    /// A path that does something that is waited for.
+    pub fn waiting<F>(
+        verb: Method,
+        path: &'static str,
+        page: impl Fn(Asked) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Page> + Send + 'static,
+    {
         Self {
+            verb,
             path,
-            page: Box::new(page),
+            below: false,
+            page: Box::new(move |asked| Box::pin(page(asked))),
         }
+    }
+
+    /// The same for everything below the path.
+    #[must_use]
+    pub fn and_below(mut self) -> Self {
+        self.below = true;
+        self
+    }
+
+    fn rest<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let rest = path.strip_prefix(self.path)?;
+        (rest.is_empty() || self.below).then_some(rest)
+    }
+
+    fn takes(&self, verb: &Method) -> bool {
+        self.verb == *verb || self.verb == Method::GET && *verb == Method::HEAD
     }
 
     /// `/livez`: the process answers.
@@ -105,14 +155,23 @@ pub fn start(listen: Option<SocketAddr>, routes: Vec<Route>) -> Result<Option<Ru
 struct Admin(Arc<[Route]>);
 
 impl Admin {
-    fn page(&self, method: &Method, path: &str) -> Page {
-        let Some(route) = self.0.iter().find(|route| route.path == path) else {
-            return Page::plain(StatusCode::NOT_FOUND, "not found\n");
+    /// The page, and the verbs to use instead where there is none for this one.
+    async fn page(&self, verb: &Method, path: &str, token: Option<String>) -> (Page, String) {
+        let fitting = || self.0.iter().filter(|route| route.rest(path).is_some());
+        let Some(route) = fitting().find(|route| route.takes(verb)) else {
+            let verbs: Vec<&str> = fitting().flat_map(|r| verbs(&r.verb)).copied().collect();
+            if verbs.is_empty() {
+                return (
+                    Page::plain(StatusCode::NOT_FOUND, "not found\n"),
+                    String::new(),
+                );
+            }
+            let verbs = verbs.join(", ");
+            let page = Page::plain(StatusCode::METHOD_NOT_ALLOWED, format!("use {verbs}\n"));
+            return (page, verbs);
         };
-        if *method == Method::GET || *method == Method::HEAD {
-            return (route.page)();
-        }
-        Page::plain(StatusCode::METHOD_NOT_ALLOWED, "GET or HEAD\n")
+        let rest = route.rest(path).unwrap_or_default().to_owned();
+        ((route.page)(Asked { rest, token }).await, String::new())
     }
 }
 
@@ -124,20 +183,39 @@ impl Service for Admin {
         request: Request<Incoming>,
         _: Peer,
     ) -> impl Future<Output = Response<Self::Body>> + Send + 'static + use<> {
-        let page = self.page(request.method(), request.uri().path());
-        let never: fn(Infallible) -> Error = |never| match never {};
-        let mut response = Response::new(Full::from(page.text).map_err(never));
-        *response.status_mut() = page.status;
-        let fields = response.headers_mut();
-        fields.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static(page.content_type),
-        );
-        fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if page.status == StatusCode::METHOD_NOT_ALLOWED {
-            fields.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+        let admin = self.clone();
+        async move {
+            let token = request.headers().get(header::AUTHORIZATION);
+            let token = token.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+            let token = token.map(str::to_owned);
+            let (page, allow) = admin
+                .page(request.method(), request.uri().path(), token)
+                .await;
+            let never: fn(Infallible) -> Error = |never| match never {};
+            let mut response = Response::new(Full::from(page.text).map_err(never));
+            *response.status_mut() = page.status;
+            let fields = response.headers_mut();
+            fields.insert(
+                header::CONTENT_TYPE,
+                HeaderValue::from_static(page.content_type),
+            );
+            fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            if let (false, Ok(allow)) = (allow.is_empty(), HeaderValue::try_from(allow)) {
+                fields.insert(header::ALLOW, allow);
+            }
+            if page.status == StatusCode::UNAUTHORIZED {
+                let challenge = HeaderValue::from_static("Bearer realm=\"a2a-gateway admin\"");
+                fields.insert(header::WWW_AUTHENTICATE, challenge);
+            }
+            response
         }
-        std::future::ready(response)
+    }
+}
+
+const fn verbs(of: &Method) -> &'static [&'static str] {
+    match *of {
+        Method::GET => &["GET", "HEAD"],
+        _ => &["POST"],
     }
 }
 

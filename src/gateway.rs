@@ -176,13 +176,15 @@ impl Inner {
         let public = card
             .then(|| self.public(&head, &asked.matched, peer))
             .flatten();
-        let asker = admit::asker(&head.headers, peer);
+        let sender = admit::asker(&head.headers, peer);
         let fields = self.up(&read, head, to, peer);
-        let care = self
-            .admit(&mut read.call, &asked.matched, &fields, asker, to)
+        let conversation = self
+            .admit(&mut read.call, &asked.matched, &fields, sender, to)
             .await?;
-        let followed = to.op == Some(Op::Send) || !care.can_be_left() || self.follows_stream(&care);
-        to.learn = care.learns();
+        let followed = to.op == Some(Op::Send)
+            || !conversation.can_be_left()
+            || self.follows_stream(&conversation);
+        to.learn = conversation.learns();
         let exchange = exchange::Exchange {
             gateway: self.clone(),
             route: asked.matched.route,
@@ -193,7 +195,7 @@ impl Inner {
             lost: read.lost,
             public,
             report,
-            care,
+            care: conversation,
             answered: false,
             hold,
         };

@@ -2,6 +2,7 @@
 use std::{
     io::{self, Write as _},
     net::SocketAddr,
+    path::Path,
     sync::Arc,
     thread,
 };
@@ -19,6 +20,9 @@ use crate::{
     reply::Reply,
     server::{self, Running, Worker},
 };
+
+/// A token that nobody guesses is no shorter.
+const SHORTEST_TOKEN: usize = 16;
 
 impl server::Service for Gateway {
     type Body = Reply;
@@ -54,8 +58,11 @@ pub struct Served {
 pub fn start(config: Config) -> io::Result<Served> {
     let settings = server_settings(&config);
     let admin_address = config.admin;
+    let token = config.admin_token_file.as_deref().map(admin_token);
+    let token = token.transpose()?;
     let setup = Setup::new(config).map_err(io::Error::other)?;
     let budget = setup.budget().clone();
+    let conversations = setup.conversations().clone();
     let running = server::start(settings, move |worker| gateway_for(&setup, &worker))?;
     let draining = running.draining();
     let ready = move || {
@@ -64,13 +71,31 @@ pub fn start(config: Config) -> io::Result<Served> {
         }
         Ok(())
     };
-    let probes = vec![admin::Route::live(), admin::Route::ready(ready)];
+    let probes = vec![
+        admin::Route::live(),
+        admin::Route::ready(ready),
+        admin::conversations(conversations.clone()),
+        admin::release(conversations, token),
+    ];
     let admin = admin::start(admin_address, probes)?;
     Ok(Served {
         running,
         admin,
         budget,
     })
+}
+
+fn admin_token(file: &Path) -> io::Result<String> {
+    let wrong = |why: &str| {
+        let says = format!("admin_token_file: {} {why}", file.display());
+        io::Error::other(says)
+    };
+    let text = std::fs::read_to_string(file).map_err(|e| wrong(&format!("cannot be read: {e}")))?;
+    let token = text.trim();
+    if token.len() < SHORTEST_TOKEN {
+        return Err(wrong("holds fewer than 16 characters"));
+    }
+    Ok(token.to_owned())
 }
 
 fn gateway_for(setup: &Setup, worker: &Worker) -> Gateway {

@@ -105,6 +105,11 @@ impl Settling {
     }
 }
 
+#[allow(
+    clippy::unused_async,
+    clippy::needless_pass_by_value,
+    reason = "a store that others share has to be waited for"
+)]
 impl Store {
     /// Asks for a free slot.
     pub async fn take(&self, key: Key, of: &Newcomer<'_>) -> Result<Take, Trouble> {

@@ -168,13 +168,12 @@ impl Routes {
         let path = below(path, &self.prefix).unwrap_or(path);
         for route in &self.all {
             if let Some((public, rest, values)) = fits(&route.template, path) {
-                let (base, scope, one) = match &route.plain {
-                    Some(plain) => (plain.base.clone(), plain.scope.clone(), None),
-                    None => {
-                        let base = fill(&route.target, &route.template, &values)?.into();
-                        let (scope, one) = route.scope(&values);
-                        (base, scope.into(), one)
-                    }
+                let (base, scope, one) = if let Some(plain) = &route.plain {
+                    (plain.base.clone(), plain.scope.clone(), None)
+                } else {
+                    let base = fill(&route.target, &route.template, &values)?.into();
+                    let (scope, one) = route.scope(&values);
+                    (base, scope.into(), one)
                 };
                 return Ok(Matched {
                     route: route.clone(),

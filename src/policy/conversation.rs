@@ -104,6 +104,16 @@ impl Conversations {
         &self.0.store
     }
 
+    /// Frees a conversation, whoever holds it: for an operator. True if somebody did.
+    pub async fn release(&self, key: Key) -> Result<bool, Trouble> {
+        let released = self.0.store.release(key).await?;
+        if released {
+            tracing::warn!(conversation = %key, "a conversation was released by an operator");
+        }
+        self.freed(key);
+        Ok(released)
+    }
+
     fn token(&self) -> u64 {
         self.0
             .tokens
@@ -173,11 +183,11 @@ impl Conversations {
                 asker: wanted.asker,
                 task: wanted.task.as_deref(),
             };
-            let taken = inner.store.take(key, &newcomer).await.map_err(away)?;
-            let (mut holder, now) = match taken {
+            let answer = inner.store.take(key, &newcomer).await.map_err(away)?;
+            let (mut holder, now) = match answer {
                 Take::Busy(holder, now) => (holder, now),
                 Take::Taken(until) => return Ok(Permit::new(self, wanted, key, token, until)),
-                Take::Full => return Err(self.no_slot()),
+                Take::Full => return Err(no_slot()),
             };
             let Some(freed) = listening.take() else {
                 // Look again while listening, so that nothing is missed in between.
@@ -187,8 +197,8 @@ impl Conversations {
                 listening = Some(place.listen());
                 continue;
             };
-            let waited = began.elapsed();
-            let mut next = inner.settings.busy_grace.saturating_sub(waited);
+            let so_far = began.elapsed();
+            let mut next = inner.settings.busy_grace.saturating_sub(so_far);
             if next.is_zero() && holder.phase != Phase::InFlight {
                 next = question::PACE;
                 let verdict = self.question(key, context, &wanted, &holder, now, &mut ask);
@@ -199,7 +209,7 @@ impl Conversations {
                             Take::Taken(until) => {
                                 return Ok(Permit::new(self, wanted, key, token, until));
                             }
-                            Take::Full => return Err(self.no_slot()),
+                            Take::Full => return Err(no_slot()),
                             Take::Busy(other, _) => holder = other,
                         }
                         next = Duration::ZERO;
@@ -211,11 +221,11 @@ impl Conversations {
                     Verdict::Nothing => {}
                 }
             }
-            if waited >= longest {
+            if so_far >= longest {
                 return Err(self.busy(&holder, now, wanted.asker));
             }
             if next.is_zero() {
-                next = longest - waited;
+                next = longest.saturating_sub(so_far);
             }
             if inner.store.is_shared() {
                 next = next.min(LOOK);
@@ -231,7 +241,7 @@ impl Conversations {
         wanted: &Wanted,
         until: Instant,
     ) -> Result<(), Fault> {
-        let full = |_| self.full("too many messages wait; see conversation.max_waiting");
+        let full = |_| full("too many messages wait; see conversation.max_waiting");
         place.enter(wanted.bytes).map_err(full)?;
         place.turn(until).await;
         Ok(())
@@ -257,10 +267,10 @@ impl Conversations {
             .0
             .questions
             .ask(key, holder.mark(), wanted.asker, || ask(question));
-        let Some((evidence, asker)) = asked.await else {
+        let Some((evidence, asked_as)) = asked.await else {
             return Verdict::Nothing;
         };
-        judge(holder, evidence, asker, now, &self.0.settings)
+        judge(holder, evidence, asked_as, now, &self.0.settings)
     }
 
     /// A slot came free: who waits for it here may look.
@@ -284,17 +294,17 @@ impl Conversations {
         }
         fault
     }
+}
 
-    fn no_slot(&self) -> Fault {
-        self.full("too many conversations are held; see conversation.max_held")
-    }
+fn no_slot() -> Fault {
+    full("too many conversations are held; see conversation.max_held")
+}
 
-    fn full(&self, words: &'static str) -> Fault {
-        tracing::warn!("a message was refused: {words}");
-        let mut fault = Fault::new(Kind::Overloaded, "there is no room for this message now");
-        fault.retry_after = Some(1);
-        fault.because(words)
-    }
+fn full(words: &'static str) -> Fault {
+    tracing::warn!("a message was refused: {words}");
+    let mut fault = Fault::new(Kind::Overloaded, "there is no room for this message now");
+    fault.retry_after = Some(1);
+    fault.because(words)
 }
 
 fn away(trouble: Trouble) -> Fault {

@@ -167,14 +167,12 @@ impl Holder {
     }
 
     fn renew(&mut self, now: Millis, times: &Times) {
-        match times.lease {
-            Some(lease) => {
-                self.lease = now + millis(lease);
-                self.until = now + millis(times.max_hold);
-            }
+        (self.lease, self.until) = if let Some(lease) = times.lease {
+            (now + millis(lease), now + millis(times.max_hold))
+        } else {
             // In one process the holder is a value: it is there until it is dropped.
-            None => (self.lease, self.until) = (Millis::MAX, Millis::MAX),
-        }
+            (Millis::MAX, Millis::MAX)
+        };
     }
 
     /// Into Held or Unknown. Evidence counts from `settled` on.

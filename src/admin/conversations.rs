@@ -1,0 +1,102 @@
+//! The conversations that are held, for operators: who holds them since when, never what was said.
+use std::fmt::Write as _;
+
+use http::{Method, StatusCode};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::{Page, Route};
+use crate::{
+    policy::conversation::Conversations,
+    state::{
+        Key, Shown, Trouble,
+        slot::{Holder, Millis},
+    },
+};
+
+/// So many conversations are shown.
+const SHOWN: usize = 1_000;
+const PATH: &str = "/v1/conversations";
+const RELEASE: &str = ":release";
+
+/// `GET /v1/conversations`: `{"conversations": [{"key", "holders": [{"state", "ageSeconds", "task"?, "caller"}]}]}`,
+/// at most 1,000 of them. `caller` is a digest.
+pub fn conversations(of: Conversations) -> Route {
+    Route::waiting(Method::GET, PATH, move |_| {
+        let of = of.clone();
+        async move {
+            match of.store().list(SHOWN).await {
+                Ok(all) => page(&all),
+                Err(trouble) => away(trouble),
+            }
+        }
+    })
+}
+
+/// `POST /v1/conversations/{key}:release` with `Authorization: Bearer TOKEN` frees one: 204, or 404 if nobody holds
+/// it. Without `admin_token_file` nobody may.
+pub fn release(of: Conversations, token: Option<String>) -> Route {
+    let expected = token.map(Sha256::digest);
+    let route = Route::waiting(Method::POST, "/v1/conversations/", move |asked| {
+        let of = of.clone();
+        // Digests are compared, so that the time it takes says nothing of the token.
+        let given = asked.token.as_ref().map(Sha256::digest);
+        let may = expected.is_some() && expected == given;
+        async move {
+            if !may {
+                return Page::plain(StatusCode::UNAUTHORIZED, "this needs the admin token\n");
+            }
+            let key = asked
+                .rest
+                .strip_suffix(RELEASE)
+                .filter(|key| key.len() == 32);
+            let Some(key) = key.and_then(|key| key.parse::<Key>().ok()) else {
+                return Page::plain(
+                    StatusCode::NOT_FOUND,
+                    "use /v1/conversations/{key}:release\n",
+                );
+            };
+            match of.release(key).await {
+                Ok(true) => Page::plain(StatusCode::NO_CONTENT, ""),
+                Ok(false) => Page::plain(StatusCode::NOT_FOUND, "nobody holds it\n"),
+                Err(trouble) => away(trouble),
+            }
+        }
+    });
+    route.and_below()
+}
+
+fn page(all: &[Shown]) -> Page {
+    let shown: Vec<_> = all.iter().map(one).collect();
+    let mut text = json!({ "conversations": shown }).to_string();
+    let _infallible = writeln!(text);
+    Page {
+        status: StatusCode::OK,
+        content_type: "application/json",
+        text,
+    }
+}
+
+fn one(shown: &Shown) -> serde_json::Value {
+    let holder = |h: &Holder| {
+        let mut said = json!({
+            "state": h.phase.name(),
+            "ageSeconds": age(h, shown.now),
+            "caller": format!("{:016x}", h.asker.0),
+        });
+        if let Some(task) = &h.task {
+            said["task"] = json!(task);
+        }
+        said
+    };
+    let holders: Vec<_> = shown.entry.holders.iter().map(holder).collect();
+    json!({ "key": shown.key.to_string(), "holders": holders })
+}
+
+const fn age(of: &Holder, now: Millis) -> u64 {
+    now.saturating_sub(of.taken) / 1000
+}
+
+fn away(trouble: Trouble) -> Page {
+    Page::plain(StatusCode::SERVICE_UNAVAILABLE, format!("{trouble}\n"))
+}
