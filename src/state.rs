@@ -4,7 +4,12 @@
 //! Two stores. [`memory::Memory`] serves one process: its holders are values, which settle when dropped, so that its
 //! leases never lapse. `redis` serves all replicas, with leases in the store's own time. Neither ever sees a
 //! credential or content: keys are digests, and callers are, too.
-use std::{fmt, pin::Pin, str::FromStr};
+use std::{
+    fmt,
+    hash::{BuildHasher, Hash, Hasher, RandomState},
+    pin::Pin,
+    str::FromStr,
+};
 
 use tokio::time::Instant;
 
@@ -15,22 +20,93 @@ pub mod slot;
 use memory::Memory;
 use slot::{End, Entry, Holder, Mark, Newcomer};
 
-/// The first 16 bytes of a SHA-256 over what is named; 32 hexadecimal digits for a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The first 16 bytes of a BLAKE3 over what is named; 32 hexadecimal digits for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key(pub [u8; 16]);
 
 impl Key {
-    /// The key of some parts. Each goes in with its length, so that no two lists of parts make one text.
+    /// The key of some parts. Between them goes a byte that no text has, so that no two lists make one text.
     pub fn of(parts: &[&str]) -> Self {
-        use sha2::{Digest, Sha256};
-        let mut hash = Sha256::new();
-        for part in parts {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part);
-        }
+        let mut short = [0xff; 64];
+        let whole: usize = parts.iter().map(|part| part.len() + 1).sum();
+        let hash = if whole <= short.len() {
+            // One block, as most are.
+            let mut at = 0;
+            for part in parts {
+                short[at..at + part.len()].copy_from_slice(part.as_bytes());
+                at += part.len() + 1;
+            }
+            blake3::hash(&short[..whole])
+        } else {
+            let mut hash = blake3::Hasher::new();
+            for part in parts {
+                hash.update(part.as_bytes()).update(&[0xff]);
+            }
+            hash.finalize()
+        };
         let mut key = [0; 16];
-        key.copy_from_slice(&hash.finalize()[..16]);
+        key.copy_from_slice(&hash.as_bytes()[..16]);
         Self(key)
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.word());
+    }
+}
+
+impl Key {
+    fn word(self) -> u64 {
+        self.0
+            .first_chunk()
+            .map_or(0, |first| u64::from_le_bytes(*first))
+    }
+}
+
+/// Hashes keys for maps of one process. They are digests already: a secret factor is enough to keep others from
+/// choosing where they fall.
+#[derive(Clone, Debug)]
+pub struct ByKey(u64);
+
+impl Default for ByKey {
+    fn default() -> Self {
+        Self(RandomState::new().hash_one(0) | 1)
+    }
+}
+
+impl BuildHasher for ByKey {
+    type Hasher = KeyHasher;
+
+    fn build_hasher(&self) -> KeyHasher {
+        KeyHasher {
+            factor: self.0,
+            word: 0,
+        }
+    }
+}
+
+/// What `ByKey` makes.
+#[derive(Debug)]
+pub struct KeyHasher {
+    factor: u64,
+    word: u64,
+}
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        let product = self.word.wrapping_mul(self.factor);
+        product ^ (product >> 32)
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.word = word;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.word = self.word.rotate_left(8) ^ u64::from(*byte);
+        }
     }
 }
 

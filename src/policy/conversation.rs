@@ -166,14 +166,15 @@ impl Conversations {
         };
         let key = slot_key(&wanted.scope, context);
         let inner = &*self.0;
-        let began = Instant::now();
         let longest = match inner.settings.on_busy {
             OnBusy::Wait => inner.settings.wait.max(inner.settings.busy_grace),
             OnBusy::Reject | OnBusy::Off => inner.settings.busy_grace,
         };
         let mut place = inner.queue.place(key);
         let mut listening = None;
+        let mut began = None;
         if inner.settings.on_busy == OnBusy::Wait && place.others() {
+            let began = *began.get_or_insert_with(Instant::now);
             self.wait_turn(&mut place, &wanted, began + longest).await?;
         }
         loop {
@@ -189,6 +190,7 @@ impl Conversations {
                 Take::Taken(until) => return Ok(Permit::new(self, wanted, key, token, until)),
                 Take::Full => return Err(no_slot()),
             };
+            let began = *began.get_or_insert_with(Instant::now);
             let Some(freed) = listening.take() else {
                 // Look again while listening, so that nothing is missed in between.
                 if inner.settings.on_busy == OnBusy::Wait {

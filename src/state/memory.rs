@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
-    Key, Shown, Take,
+    ByKey, Key, Shown, Take,
     recent::Recent,
     slot::{End, Entry, Mark, Millis, Newcomer, Times},
 };
@@ -44,9 +44,9 @@ pub struct Memory {
 }
 
 struct Shard {
-    slots: HashMap<Key, Entry>,
-    tasks: Recent<Key, Box<str>>,
-    bindings: Recent<Key, (Box<str>, Millis)>,
+    slots: HashMap<Key, Entry, ByKey>,
+    tasks: Recent<Box<str>>,
+    bindings: Recent<(Box<str>, Millis)>,
 }
 
 impl Memory {
@@ -54,7 +54,7 @@ impl Memory {
     pub fn new(settings: Settings) -> Self {
         let shard = || {
             Mutex::new(Shard {
-                slots: HashMap::new(),
+                slots: HashMap::default(),
                 tasks: Recent::new(settings.tasks / SHARDS),
                 bindings: Recent::new(settings.bindings / SHARDS),
             })

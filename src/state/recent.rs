@@ -1,26 +1,28 @@
 //! A bounded map that forgets the oldest: two halves, and when the young one is full it becomes the old one.
-use std::{collections::HashMap, hash::Hash};
+use std::collections::HashMap;
+
+use super::{ByKey, Key};
 
 /// At most `limit` entries; at least the newest half of that many is kept. Reading refreshes.
 #[derive(Debug)]
-pub struct Recent<K, V> {
-    young: HashMap<K, V>,
-    old: HashMap<K, V>,
+pub struct Recent<V> {
+    young: HashMap<Key, V, ByKey>,
+    old: HashMap<Key, V, ByKey>,
     half: usize,
 }
 
-impl<K: Hash + Eq + Copy, V> Recent<K, V> {
+impl<V> Recent<V> {
     /// An empty one.
     pub fn new(limit: usize) -> Self {
         Self {
-            young: HashMap::new(),
-            old: HashMap::new(),
+            young: HashMap::default(),
+            old: HashMap::default(),
             half: (limit / 2).max(1),
         }
     }
 
     /// The value, which counts as new then.
-    pub fn get(&mut self, key: &K) -> Option<&mut V> {
+    pub fn get(&mut self, key: &Key) -> Option<&mut V> {
         if let Some(value) = self.old.remove(key) {
             self.put(*key, value);
         }
@@ -28,7 +30,7 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
     }
 
     /// Sets the value.
-    pub fn put(&mut self, key: K, value: V) {
+    pub fn put(&mut self, key: Key, value: V) {
         if self.young.len() >= self.half && !self.young.contains_key(&key) {
             self.old = std::mem::take(&mut self.young);
         }
@@ -37,7 +39,7 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
     }
 
     /// Forgets one.
-    pub fn remove(&mut self, key: &K) -> Option<V> {
+    pub fn remove(&mut self, key: &Key) -> Option<V> {
         self.young.remove(key).or_else(|| self.old.remove(key))
     }
 
@@ -58,18 +60,19 @@ mod tests {
 
     #[test]
     fn the_oldest_goes_and_what_is_read_stays() {
+        let key = |k: u8| Key([k; 16]);
         let mut recent = Recent::new(4);
         for k in 0..3 {
-            recent.put(k, k);
+            recent.put(key(k), k);
         }
-        assert_eq!(recent.get(&0), Some(&mut 0));
+        assert_eq!(recent.get(&key(0)), Some(&mut 0));
         for k in 3..5 {
-            recent.put(k, k);
+            recent.put(key(k), k);
         }
         assert!(recent.len() <= 4, "{}", recent.len());
-        assert_eq!(recent.get(&1), None);
-        assert_eq!(recent.get(&4), Some(&mut 4));
-        assert_eq!(recent.remove(&4), Some(4));
-        assert_eq!(recent.get(&4), None);
+        assert_eq!(recent.get(&key(1)), None);
+        assert_eq!(recent.get(&key(4)), Some(&mut 4));
+        assert_eq!(recent.remove(&key(4)), Some(4));
+        assert_eq!(recent.get(&key(4)), None);
     }
 }

@@ -98,9 +98,9 @@ impl Permit {
 
     /// An answer or an event. What it settles is to be waited for before the client sees it.
     pub fn seen(&mut self, seen: &Seen) -> Settling {
-        self.named(&seen.named);
-        self.replied |= seen.task || seen.update || seen.named.task.is_some();
         let rest = matches!(seen.state, Some(State::Terminal | State::Interrupted));
+        self.named(&seen.named, rest);
+        self.replied |= seen.task || seen.update || seen.named.task.is_some();
         if rest || seen.message {
             return self.settle(&End::Free);
         }
@@ -131,8 +131,8 @@ impl Permit {
         }
     }
 
-    /// What a reply names, once.
-    fn named(&mut self, named: &Named) {
+    /// What a reply names, once. A slot that is freed next need not learn its task.
+    fn named(&mut self, named: &Named, rest: bool) {
         let store = &self.of.0.store;
         if let (None, Some(context)) = (self.key, &named.context) {
             let key = slot_key(&self.wanted.scope, context);
@@ -151,7 +151,7 @@ impl Permit {
         let Some(task) = &named.task else { return };
         if self.task.as_ref() != Some(task) {
             self.task = Some(task.clone());
-            if let (Some(key), Phase::Out) = (self.key, self.phase) {
+            if let (Some(key), Phase::Out, false) = (self.key, self.phase, rest) {
                 store.name(key, self.token, task);
             }
         } else if self.replied {

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::{
     config,
     state::{
-        Key,
+        ByKey, Key,
         slot::{Asker, Holder, Mark, Millis},
     },
 };
@@ -107,7 +107,7 @@ struct Answered {
 
 /// The questions that are asked now or were just now: one at a time for each slot.
 #[derive(Default)]
-pub(super) struct Questions(Mutex<HashMap<Key, Cell>>);
+pub(super) struct Questions(Mutex<HashMap<Key, Cell, ByKey>>);
 
 impl Questions {
     /// The answer, and as whom it was asked. Newcomers share it where it says the same to them.

@@ -7,11 +7,11 @@ use tokio::{
     time::Instant,
 };
 
-use crate::state::Key;
+use crate::state::{ByKey, Key};
 
 /// All that wait.
 pub(super) struct Queue {
-    rooms: Mutex<HashMap<Key, Arc<Room>>>,
+    rooms: Mutex<HashMap<Key, Arc<Room>, ByKey>>,
     used: Mutex<Used>,
     most: Used,
 }
