@@ -13,6 +13,8 @@ use a2a_gateway::{
     },
 };
 
+const MOST: usize = 3000;
+
 fn main() {
     let times: usize = std::env::args()
         .nth(1)
@@ -36,26 +38,30 @@ fn main() {
         .enable_time()
         .build()
         .expect("a runtime");
-    let context = "0c7a3e52-6f0c-4a0e-9d53-aaaabbbbcccc";
+    // Made before, and always as many, so that they are in no difference of two runs.
+    let wanted = |n: usize| Wanted {
+        scope: scope.clone(),
+        context: Some(format!("0c7a3e52-6f0c-4a0e-9d53-{n:012x}")),
+        task: None,
+        asker: Asker::anonymous(1),
+        agent: None,
+        bytes: 0,
+    };
+    let seen = |n: usize| {
+        let mut seen = Seen {
+            state: Some(State::Terminal),
+            task: true,
+            ..Seen::default()
+        };
+        seen.named.task = Some(format!("3b1f1f6e-88e8-4c6e-a9ff-{n:012x}").into());
+        seen
+    };
+    let calls: Vec<(Wanted, Seen)> = (0..MOST).map(|n| (wanted(n), seen(n))).collect();
     runtime.block_on(async {
-        for _ in 0..times {
-            let wanted = Wanted {
-                scope: scope.clone(),
-                context: Some(context.to_owned()),
-                task: None,
-                asker: Asker::anonymous(1),
-                agent: None,
-                bytes: 0,
-            };
+        for (wanted, seen) in calls.into_iter().take(times) {
             let asked = |_| async { Evidence::Nothing };
             let mut permit = all.admit(wanted, asked).await.expect("a free slot");
             permit.goes_out().expect("a lease");
-            let mut seen = Seen {
-                state: Some(State::Terminal),
-                task: true,
-                ..Seen::default()
-            };
-            seen.named.task = Some("3b1f1f6e-88e8-4c6e-a9ff-5f0c5f3d2a11".into());
             permit.seen(&seen).done().await;
         }
     });

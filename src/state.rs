@@ -27,23 +27,30 @@ pub struct Key(pub [u8; 16]);
 impl Key {
     /// The key of some parts. Between them goes a byte that no text has, so that no two lists make one text.
     pub fn of(parts: &[&str]) -> Self {
-        let mut short = [0xff; 64];
-        let whole: usize = parts.iter().map(|part| part.len() + 1).sum();
-        let hash = if whole <= short.len() {
-            // One block, as most are.
-            let mut at = 0;
-            for part in parts {
-                short[at..at + part.len()].copy_from_slice(part.as_bytes());
-                at += part.len() + 1;
-            }
-            blake3::hash(&short[..whole])
-        } else {
-            let mut hash = blake3::Hasher::new();
-            for part in parts {
-                hash.update(part.as_bytes()).update(&[0xff]);
-            }
-            hash.finalize()
-        };
+        let mut short = [0xff; 64]; // one block, which is enough for most
+        let mut at = 0;
+        for part in parts {
+            let Some(place) = short.get_mut(at..at + part.len()) else {
+                return Self::of_long(parts);
+            };
+            place.copy_from_slice(part.as_bytes());
+            at += part.len() + 1;
+        }
+        match short.get(..at) {
+            Some(whole) => Self::cut(&blake3::hash(whole)),
+            None => Self::of_long(parts),
+        }
+    }
+
+    fn of_long(parts: &[&str]) -> Self {
+        let mut hash = blake3::Hasher::new();
+        for part in parts {
+            hash.update(part.as_bytes()).update(&[0xff]);
+        }
+        Self::cut(&hash.finalize())
+    }
+
+    fn cut(hash: &blake3::Hash) -> Self {
         let mut key = [0; 16];
         key.copy_from_slice(&hash.as_bytes()[..16]);
         Self(key)
@@ -331,4 +338,31 @@ fn overlap(key: Key) {
         conversation = %key,
         "conversation_overlap: a reply named a context that another message has; both must come to rest"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_lists_of_parts_have_one_key() {
+        let long = "c".repeat(60);
+        let lists: [&[&str]; 8] = [
+            &["slot", "a", "bc"],
+            &["slot", "ab", "c"],
+            &["slot", "abc"],
+            &["slot", "abc", ""],
+            &["slot", "", "abc"],
+            &["slot", &long],
+            &["slot", &long, ""],
+            &["slo", "t", &long],
+        ];
+        for (n, list) in lists.iter().enumerate() {
+            for other in &lists[n + 1..] {
+                assert_ne!(Key::of(list), Key::of(other), "{list:?} {other:?}");
+            }
+        }
+        let key = Key::of(&["slot", "a"]);
+        assert_eq!(key.to_string().parse(), Ok(key));
+    }
 }

@@ -1,6 +1,6 @@
 //! The store of one process: sharded maps under short locks, which nobody holds while waiting.
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry as Slot},
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
     time::Duration,
 };
@@ -81,23 +81,26 @@ impl Memory {
     fn change<T>(&self, key: Key, change: impl FnOnce(&mut Entry, Millis, &Times) -> T) -> T {
         let now = self.now();
         let mut shard = self.shard(key).lock();
-        let mut none = Entry::default();
-        let entry = shard.slots.get_mut(&key);
-        let was_there = entry.is_some();
-        let entry = entry.unwrap_or(&mut none);
-        let done = change(entry, now, &self.settings.times);
-        match (was_there, entry.is_free()) {
-            (true, true) => {
-                shard.slots.remove(&key);
-                self.held.fetch_sub(1, Relaxed);
+        let times = &self.settings.times;
+        match shard.slots.entry(key) {
+            Slot::Occupied(mut slot) => {
+                let done = change(slot.get_mut(), now, times);
+                if slot.get().is_free() {
+                    slot.remove();
+                    self.held.fetch_sub(1, Relaxed);
+                }
+                done
             }
-            (false, false) => {
-                shard.slots.insert(key, none);
-                self.held.fetch_add(1, Relaxed);
+            Slot::Vacant(slot) => {
+                let mut entry = Entry::default();
+                let done = change(&mut entry, now, times);
+                if !entry.is_free() {
+                    slot.insert(entry);
+                    self.held.fetch_add(1, Relaxed);
+                }
+                done
             }
-            (true, false) | (false, true) => {}
         }
-        done
     }
 
     pub(super) fn take(&self, key: Key, over: Option<Mark>, of: &Newcomer<'_>) -> Take {

@@ -224,6 +224,7 @@ impl Entry {
         self.lapse(now, times);
         let free = self.is_free();
         if free {
+            self.holders.reserve_exact(1); // mostly one, and there may be many entries
             self.holders.push(Holder::new(of, now, times));
         }
         free

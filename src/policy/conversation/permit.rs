@@ -48,23 +48,23 @@ impl Permit {
         token: u64,
         until: Option<Instant>,
     ) -> Self {
-        let mut permit = Self::open(of, wanted);
-        (permit.key, permit.token, permit.until) = (Some(key), token, until);
-        permit
-    }
-
-    /// For a message whose context is not known.
-    pub(super) fn open(of: &Conversations, wanted: Wanted) -> Self {
         Self {
             of: of.clone(),
             task: wanted.task.as_deref().map(Into::into),
             wanted,
-            key: None,
-            token: of.token(),
-            until: None,
+            key: Some(key),
+            token,
+            until,
             phase: Phase::Unsent,
             replied: false,
         }
+    }
+
+    /// For a message whose context is not known.
+    pub(super) fn open(of: &Conversations, wanted: Wanted) -> Self {
+        let mut permit = Self::new(of, wanted, Key([0; 16]), of.token(), None);
+        permit.key = None;
+        permit
     }
 
     /// The message is about to go out. Refused where the lease is too short: another might ask the agent, who
