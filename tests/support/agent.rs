@@ -62,6 +62,38 @@ impl Agent {
         (addr, log)
     }
 
+    /// An agent that answers by itself what `answer` has an answer for, and leaves the rest to the test.
+    pub fn answering(answer: impl Fn(&Asked) -> Option<Vec<u8>> + Send + 'static) -> Self {
+        let inner = Self::start();
+        let (to, calls) = channel();
+        let seen = Arc::new(AtomicUsize::new(0));
+        let (addr, count) = (inner.addr, seen.clone());
+        thread::spawn(move || {
+            while let Ok(mut call) = inner.calls.recv() {
+                if let Some(text) = answer(&call.asked) {
+                    call.write(text);
+                    call.done();
+                } else {
+                    count.fetch_add(1, SeqCst);
+                    let _test_is_over = to.send(call);
+                }
+            }
+        });
+        Self {
+            addr,
+            calls,
+            seen,
+            taken: Cell::new(0),
+        }
+    }
+
+    /// The next request, if it comes within a millisecond.
+    pub fn next_soon(&self) -> Option<Call> {
+        let call = self.calls.recv_timeout(Duration::from_millis(1)).ok()?;
+        self.taken.set(self.taken.get() + 1);
+        Some(call)
+    }
+
     /// The next request.
     pub fn next(&self) -> Call {
         self.taken.set(self.taken.get() + 1);
@@ -206,6 +238,11 @@ impl Call {
     /// Waits until the gateway has closed the connection.
     pub fn closed(&mut self) {
         self.wire.closed();
+    }
+
+    /// Whether the gateway still waits for the answer.
+    pub fn is_open(&mut self) -> bool {
+        self.wire.is_open()
     }
 
     /// Closes with a reset instead of a polite end.

@@ -51,6 +51,18 @@ impl Gateway {
         self.client().ask(line, fields, body)
     }
 
+    /// Waits until so many clients are connected: the gateway knows then that the others have gone.
+    pub fn until_connected(&self, clients: usize) {
+        let counts = self.served().running.counts();
+        super::until("so many are connected", || counts.connections() == clients);
+    }
+
+    /// One request on a connection to its admin address.
+    pub fn ask_admin(&self, line: &str, fields: &str) -> Answer {
+        let admin = self.served().admin.as_ref().unwrap();
+        Client::connect(admin.local_addr).ask(line, fields, "")
+    }
+
     pub fn served(&self) -> &Served {
         self.served.as_ref().unwrap()
     }

@@ -14,11 +14,24 @@ use std::{
 
 pub mod agent;
 pub mod client;
+pub mod desk;
 pub mod gateway;
+pub mod message;
+pub mod seen;
+pub mod stage;
 pub mod words;
 
 /// How long anything may take before a test gives up on it.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits until it is so.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = tokio::time::Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "never: {what}");
+        std::thread::yield_now();
+    }
+}
 
 /// A head and what follows it, read from a socket bit by bit.
 pub struct Wire {
@@ -106,6 +119,14 @@ impl Wire {
         while self.fill() {
             self.at = self.bytes.len();
         }
+    }
+
+    /// Whether the peer is there and has said nothing that was not read.
+    pub fn is_open(&self) -> bool {
+        self.io.set_nonblocking(true).unwrap();
+        let silent = self.io.peek(&mut [0]);
+        self.io.set_nonblocking(false).unwrap();
+        silent.is_err_and(|e| e.kind() == std::io::ErrorKind::WouldBlock)
     }
 
     pub fn head(&mut self) -> Option<Head> {
