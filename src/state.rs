@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 pub mod memory;
 pub mod recent;
+pub mod redis;
 pub mod slot;
 
 use memory::Memory;

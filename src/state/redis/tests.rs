@@ -1,0 +1,3 @@
+//! Against a real redis-server.
+mod differential;
+mod server;
