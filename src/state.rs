@@ -2,13 +2,14 @@
 //! which context a task belongs to, which agent a context is bound to.
 //!
 //! Two stores. [`memory::Memory`] serves one process: its holders are values, which settle when dropped, so that its
-//! leases never lapse. `redis` serves all replicas, with leases in the store's own time. Neither ever sees a
+//! leases never lapse. [`redis::Redis`] serves all replicas, with leases in the store's own time. Neither ever sees a
 //! credential or content: keys are digests, and callers are, too.
 use std::{
     fmt,
     hash::{BuildHasher, Hash, Hasher, RandomState},
     pin::Pin,
     str::FromStr,
+    time::Duration,
 };
 
 use tokio::time::Instant;
@@ -18,6 +19,7 @@ pub mod recent;
 pub mod redis;
 pub mod slot;
 
+use self::redis::Redis;
 use memory::Memory;
 use slot::{End, Entry, Holder, Mark, Newcomer};
 
@@ -178,6 +180,8 @@ pub struct Shown {
 pub enum Store {
     /// In this process.
     Memory(Memory),
+    /// In a Redis or Valkey that all replicas share.
+    Redis(Redis),
 }
 
 impl Settling {
@@ -199,6 +203,7 @@ impl Store {
     pub async fn take(&self, key: Key, of: &Newcomer<'_>) -> Result<Take, Trouble> {
         match self {
             Self::Memory(m) => Ok(m.take(key, None, of)),
+            Self::Redis(r) => r.take(key, None, of).await,
         }
     }
 
@@ -211,6 +216,7 @@ impl Store {
     ) -> Result<Take, Trouble> {
         match self {
             Self::Memory(m) => Ok(m.take(key, Some(seen), of)),
+            Self::Redis(r) => r.take(key, Some(seen), of).await,
         }
     }
 
@@ -223,6 +229,7 @@ impl Store {
                     overlap(key);
                 }
             }
+            Self::Redis(r) => r.join(key, of),
         }
     }
 
@@ -233,6 +240,7 @@ impl Store {
                 m.free(key, seen);
                 Settling::Done
             }
+            Self::Redis(r) => r.free(key, seen),
         }
     }
 
@@ -240,6 +248,7 @@ impl Store {
     pub async fn goes_on(&self, key: Key, seen: Mark, task: &str) {
         match self {
             Self::Memory(m) => m.goes_on(key, seen, task),
+            Self::Redis(r) => r.goes_on(key, seen, task).await,
         }
     }
 
@@ -247,6 +256,7 @@ impl Store {
     pub fn name(&self, key: Key, token: u64, task: &str) {
         match self {
             Self::Memory(m) => m.name(key, token, task),
+            Self::Redis(r) => r.name(key, token, task),
         }
     }
 
@@ -257,6 +267,7 @@ impl Store {
                 m.settle(key, token, &end);
                 Settling::Done
             }
+            Self::Redis(r) => r.settle(key, token, end),
         }
     }
 
@@ -264,6 +275,7 @@ impl Store {
     pub fn settle_later(&self, key: Key, token: u64, end: End) {
         match self {
             Self::Memory(m) => m.settle(key, token, &end),
+            Self::Redis(r) => r.settle_later(key, token, end),
         }
     }
 
@@ -271,6 +283,7 @@ impl Store {
     pub async fn look(&self, key: Key) -> Option<(Entry, slot::Millis)> {
         match self {
             Self::Memory(m) => m.look(key),
+            Self::Redis(r) => r.look(key).await,
         }
     }
 
@@ -278,6 +291,7 @@ impl Store {
     pub async fn list(&self, limit: usize) -> Result<Vec<Shown>, Trouble> {
         match self {
             Self::Memory(m) => Ok(m.list(limit)),
+            Self::Redis(r) => r.list(limit).await,
         }
     }
 
@@ -285,6 +299,7 @@ impl Store {
     pub async fn release(&self, key: Key) -> Result<bool, Trouble> {
         match self {
             Self::Memory(m) => Ok(m.release(key)),
+            Self::Redis(r) => r.release(key).await,
         }
     }
 
@@ -292,6 +307,7 @@ impl Store {
     pub fn learn(&self, task: Key, context: &str) {
         match self {
             Self::Memory(m) => m.learn(task, context),
+            Self::Redis(r) => r.learn(task, context),
         }
     }
 
@@ -299,6 +315,7 @@ impl Store {
     pub async fn context_of(&self, task: Key) -> Option<Box<str>> {
         match self {
             Self::Memory(m) => m.context_of(task),
+            Self::Redis(r) => r.context_of(task).await,
         }
     }
 
@@ -306,6 +323,15 @@ impl Store {
     pub async fn bind(&self, context: Key, agent: &str) -> Result<Option<Box<str>>, Trouble> {
         match self {
             Self::Memory(m) => Ok(m.bind(context, agent)),
+            Self::Redis(r) => r.bind(context, agent).await,
+        }
+    }
+
+    /// At the end of the process: waits until what ended is in the store, at most that long.
+    pub async fn close(&self, within: Duration) {
+        match self {
+            Self::Memory(_) => {}
+            Self::Redis(r) => r.close(within).await,
         }
     }
 
@@ -315,6 +341,7 @@ impl Store {
             Self::Memory(m) => {
                 m.bind(context, agent);
             }
+            Self::Redis(r) => r.bind_later(context, agent),
         }
     }
 
@@ -322,6 +349,7 @@ impl Store {
     pub const fn is_shared(&self) -> bool {
         match self {
             Self::Memory(_) => false,
+            Self::Redis(_) => true,
         }
     }
 
@@ -329,6 +357,7 @@ impl Store {
     pub fn tick(&self) {
         match self {
             Self::Memory(m) => m.tick(),
+            Self::Redis(_) => {} // its own task does that
         }
     }
 }

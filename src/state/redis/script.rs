@@ -10,7 +10,7 @@ use super::super::slot::{Asker, End, Entry, Holder, Mark, Millis, Newcomer, Phas
 pub(super) const QUIET: Duration = Duration::from_secs(5);
 
 /// One operation; what it means is said at [`Entry`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Op {
     Take(Option<Mark>, Wants),
     Join(Wants),

@@ -1,3 +1,8 @@
 //! Against a real redis-server.
 mod differential;
+mod outage;
+mod places;
+mod proxy;
+mod replica;
 mod server;
+mod slots;
