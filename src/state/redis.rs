@@ -1,8 +1,8 @@
 //! The store that all replicas share: Redis or Valkey.
 //!
-//! One thread, the store task ([`task`]), owns the connection; workers ask it by a bounded channel and wait no longer
-//! than a deadline. Entries are changed by one script ([`script`], `slot.lua`) in the store's own time. What this
-//! process holds is also in the task's table ([`table`]): it renews the leases, is the queue of what could not be told
+//! One thread, the store task (`task`), owns the connection; workers ask it by a bounded channel and wait no longer
+//! than a deadline. Entries are changed by one script (`script`, `slot.lua`) in the store's own time. What this
+//! process holds is also in the task's table (`table`): it renews the leases, is the queue of what could not be told
 //! in time, puts slots back into a store that lost them, and is the whole state while the store is away and settings
 //! say `local`.
 //!

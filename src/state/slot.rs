@@ -330,6 +330,7 @@ impl Entry {
     }
 }
 
-fn millis(d: Duration) -> Millis {
+/// As the store counts.
+pub(super) fn millis(d: Duration) -> Millis {
     Millis::try_from(d.as_millis()).unwrap_or(Millis::MAX / 4)
 }

@@ -17,95 +17,16 @@ use tokio::{sync::oneshot, time::Instant};
 use super::{
     super::{
         Key,
-        slot::{End, Entry, Holder, Millis, Times},
+        slot::{End, Entry, Holder, Millis, Times, millis},
     },
-    script::{Op, Reply, Wants},
+    script::{Op, Wants},
 };
 
-/// A restored holder's generation is this much beyond the one last known: more than it can have changed unseen.
-const BEYOND: u32 = 1000;
+mod mine;
+mod told;
 
-/// What is wanted of the store for a holder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Want {
-    /// That it stays in flight.
-    Keep,
-    /// That it ends so.
-    Settle(End),
-    /// Nothing, as long as it has its data.
-    Remember,
-}
-
-/// Whether the store has a holder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum There {
-    /// It was never sent.
-    No,
-    /// It may, and is to have it.
-    Perhaps,
-    /// It said so.
-    Yes,
-}
-
-/// What goes on with a holder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Idle,
-    /// In the queue.
-    Queued,
-    /// A command about it is on its way.
-    Busy,
-}
-
-/// One holder.
-pub(super) struct Mine {
-    /// By our clock, and without a lease: we are there.
-    pub(super) holder: Holder,
-    pub(super) want: Want,
-    pub(super) there: There,
-    /// Its message was out before its conversation was known, so that it may join another.
-    pub(super) further: bool,
-    /// The store has not been told its task.
-    unnamed: bool,
-    /// When its lease is renewed next.
-    renewed: Instant,
-    due: bool,
-    stage: Stage,
-    /// Who waits until it is settled.
-    waiter: Option<oneshot::Sender<bool>>,
-}
-
-impl Mine {
-    /// What the store is to be told next.
-    fn next(&self, now: Millis) -> Option<Op> {
-        let holder = &self.holder;
-        match &self.want {
-            Want::Settle(End::Free) => Some(Op::Settle(holder.token, End::Free)),
-            _ if self.there != There::Yes => {
-                let mut put = holder.clone();
-                put.generation = put.generation.saturating_add(BEYOND);
-                let age = now.saturating_sub(holder.taken);
-                Some(Op::Restore(put, age, self.further))
-            }
-            Want::Settle(end) => Some(Op::Settle(holder.token, end.clone())),
-            Want::Keep if self.unnamed => {
-                let task = holder.task.clone();
-                task.map(|task| Op::Name(holder.token, task))
-            }
-            Want::Keep if self.due => Some(Op::Renew(holder.token)),
-            Want::Keep | Want::Remember => None,
-        }
-    }
-
-    fn is_free(&self) -> bool {
-        self.want == Want::Settle(End::Free)
-    }
-
-    /// Who waits until it is settled, once.
-    pub(super) fn waiter(&mut self) -> Option<oneshot::Sender<bool>> {
-        self.waiter.take()
-    }
-}
+pub(super) use mine::There;
+use mine::{Mine, Stage, Want};
 
 /// All of them.
 pub(super) struct Table {
@@ -117,6 +38,8 @@ pub(super) struct Table {
     began: Instant,
     /// What has something to be told.
     queue: VecDeque<(Key, u64)>,
+    /// What is only remembered, the oldest first; some may be gone.
+    remembered: VecDeque<(Key, u64)>,
 }
 
 impl Table {
@@ -132,6 +55,7 @@ impl Table {
             renew: times.lease.unwrap_or(times.max_hold) / 3,
             began: Instant::now(),
             queue: VecDeque::new(),
+            remembered: VecDeque::new(),
         }
     }
 
@@ -140,17 +64,27 @@ impl Table {
         Millis::try_from(since).unwrap_or(Millis::MAX / 4)
     }
 
-    /// Whether no further one is admitted. What is only remembered does not keep others out.
-    pub(super) fn is_full(&mut self) -> bool {
-        if self.count >= self.limit {
-            self.forget_some();
+    /// Whether no further one is admitted. What is only remembered does not keep others out where the store is
+    /// there to know it: the oldest goes.
+    pub(super) fn is_full(&mut self, here: bool) -> bool {
+        while here
+            && self.count >= self.limit
+            && let Some((key, token)) = self.remembered.pop_front()
+        {
+            let mine = self.find(key, token);
+            if mine.is_some_and(|m| m.want == Want::Remember && m.there == There::Yes) {
+                self.remove(key, token);
+            }
         }
         self.count >= self.limit
     }
 
-    /// So full that all goes that is remembered for a store that may lose its data.
-    fn forget_some(&mut self) {
-        self.sweep(|mine| mine.want == Want::Remember && mine.there == There::Yes);
+    /// Such a holder may go when there is no room. One that is not in this list only stays longer.
+    fn remember(&mut self, key: Key, token: u64) {
+        if self.remembered.len() >= self.limit {
+            self.remembered.pop_front();
+        }
+        self.remembered.push_back((key, token));
     }
 
     /// A holder that the store has now.
@@ -170,17 +104,7 @@ impl Table {
         let renewed = Instant::now() + self.renew;
         let mines = self.slots.entry(key).or_default();
         self.count += 1;
-        mines.push(Mine {
-            holder,
-            want: Want::Keep,
-            there: There::Yes,
-            further: false,
-            unnamed: false,
-            renewed,
-            due: false,
-            stage: Stage::Idle,
-            waiter: None,
-        });
+        mines.push(Mine::new(holder, renewed));
         mines.last_mut().expect("one was pushed")
     }
 
@@ -269,6 +193,7 @@ impl Table {
         mine.holder.until = now.saturating_add(millis(times.max_hold));
         if mine.there == There::No {
             mine.want = Want::Remember; // put back as it is now
+            self.remember(key, token);
             return waiter;
         }
         // A task that the store has not been told goes with the end.
@@ -333,98 +258,6 @@ impl Table {
         self.queue.is_empty()
     }
 
-    /// The store did that, or `None`: it said nothing, and will be told again. True if the holder has lost its slot.
-    pub(super) fn told(&mut self, key: Key, token: u64, op: &Op, reply: Option<&Reply>) -> bool {
-        let renew = self.renew;
-        let Some(mine) = self.find(key, token) else {
-            return false;
-        };
-        mine.stage = Stage::Idle;
-        let Some(reply) = reply else {
-            return false;
-        };
-        let theirs = reply.entry.holders.iter().find(|h| h.token == token);
-        if let Some(theirs) = theirs {
-            mine.holder.generation = theirs.generation;
-        }
-        let is_restore = matches!(op, Op::Restore(..));
-        if *op == Op::Settle(token, End::Free) || theirs.is_none() {
-            if theirs.is_none() && mine.there != There::Yes && !is_restore && !mine.is_free() {
-                // It has lost its data meanwhile, and is about to get this back.
-                self.queue(key, token);
-                return false;
-            }
-            let mine = self.remove(key, token);
-            let lost = mine.as_ref().is_some_and(|m| !m.is_free());
-            answer(mine.and_then(|mut m| m.waiter()));
-            return lost;
-        }
-        if let Op::Settle(_, end) = op {
-            if mine.want == Want::Settle(end.clone()) {
-                mine.want = Want::Remember;
-            }
-            answer(mine.waiter());
-        } else {
-            if is_restore {
-                mine.there = There::Yes;
-            }
-            let named = theirs.and_then(|h| h.task.as_ref());
-            mine.unnamed = mine.holder.task.is_some() && named != mine.holder.task.as_ref();
-            if !matches!(op, Op::Name(..)) {
-                (mine.due, mine.renewed) = (false, Instant::now() + renew);
-            }
-        }
-        self.queue(key, token);
-        false
-    }
-
-    /// What an answer about a conversation says of what is remembered of it.
-    pub(super) fn learn(&mut self, key: Key, reply: &Reply) {
-        let now = self.now();
-        let Some(mines) = self.slots.get_mut(&key) else {
-            return;
-        };
-        let before = mines.len();
-        mines.retain_mut(|mine| {
-            if mine.stage == Stage::Busy || mine.there != There::Yes || mine.want != Want::Remember
-            {
-                return true;
-            }
-            let theirs = reply.entry.holders.iter();
-            let theirs = theirs.into_iter().find(|h| h.token == mine.holder.token);
-            if let Some(theirs) = theirs {
-                mine.holder = Holder {
-                    taken: mine.holder.taken,
-                    settled: mine.holder.settled,
-                    until: now + theirs.until.saturating_sub(reply.now),
-                    ..theirs.clone()
-                };
-            }
-            theirs.is_some()
-        });
-        self.count -= before - mines.len();
-        if mines.is_empty() {
-            self.slots.remove(&key);
-        }
-    }
-
-    /// The store is there again: it gets all that is in flight, and what it was not told. With `lost` it has lost
-    /// the data of those keys, and gets what is remembered as well.
-    pub(super) fn put_back(&mut self, lost: bool, of: impl Fn(Key) -> bool) {
-        let mut all = vec![];
-        for (key, mines) in self.slots.iter_mut().filter(|(key, _)| of(**key)) {
-            for mine in mines {
-                if mine.there == There::Yes && (lost || mine.want == Want::Keep) {
-                    mine.there = There::Perhaps;
-                }
-                all.push((*key, mine.holder.token));
-            }
-        }
-        for (key, token) in all {
-            self.queue(key, token);
-        }
-    }
-
     /// Once in a while: what is over goes, what is late is told again, and leases are renewed.
     pub(super) fn tick(&mut self) {
         let now = self.now();
@@ -482,14 +315,4 @@ impl Table {
         });
         entries.filter(|(_, e)| !e.is_free()).take(limit).collect()
     }
-}
-
-fn answer(waiter: Option<oneshot::Sender<bool>>) {
-    if let Some(waiter) = waiter {
-        let _ = waiter.send(true); // who does not wait any longer need not know
-    }
-}
-
-fn millis(d: Duration) -> Millis {
-    Millis::try_from(d.as_millis()).unwrap_or(Millis::MAX / 4)
 }

@@ -26,15 +26,19 @@ use super::{
     super::{
         Key, Shown,
         recent::Recent,
-        slot::{End, Entry, Millis},
+        slot::{Entry, Millis, millis},
     },
     Note, Settings, Shared,
     address::{Address, Link},
     flight::{Fail, Wire},
     keys::{Keys, TAGS},
-    script::{Op, Reply, Told},
-    table::{Table, There},
+    script::{Op, Reply},
+    table::Table,
 };
+
+mod answers;
+mod landed;
+mod stand;
 
 /// Commands on their way at once; the others wait in the channel.
 const WINDOW: usize = 1024;
@@ -69,13 +73,16 @@ pub(super) struct Answer {
     pub(super) lease: Option<Instant>,
 }
 
+/// Where an answer goes.
+type To<T> = oneshot::Sender<Result<T, No>>;
+
 /// What workers ask.
 pub(super) enum Command {
-    Slot(Key, Op, oneshot::Sender<Result<Answer, No>>),
+    Slot(Key, Op, To<Answer>),
     Learn(Key, Box<str>),
     ContextOf(Key, oneshot::Sender<Option<Box<str>>>),
-    Bind(Key, Box<str>, oneshot::Sender<Result<Option<Box<str>>, No>>),
-    List(usize, oneshot::Sender<Result<Vec<Shown>, No>>),
+    Bind(Key, Box<str>, To<Option<Box<str>>>),
+    List(usize, To<Vec<Shown>>),
 }
 
 /// What landed, and by which connection it went.
@@ -86,13 +93,7 @@ struct Landed {
 
 enum Landing {
     /// For a worker, when it was sent.
-    Asked(
-        Key,
-        Op,
-        Instant,
-        oneshot::Sender<Result<Answer, No>>,
-        Result<Reply, Fail>,
-    ),
+    Asked(Key, Op, Instant, To<Answer>, Result<Reply, Fail>),
     /// Of our own table.
     Told(Key, u64, Op, Result<Reply, Fail>),
     Epoch(u8, Result<Reply, Fail>),
@@ -105,13 +106,10 @@ enum Landing {
     Bound(
         Key,
         Box<str>,
-        Option<oneshot::Sender<Result<Option<Box<str>>, No>>>,
+        Option<To<Option<Box<str>>>>,
         Result<Option<String>, Fail>,
     ),
-    Listed(
-        oneshot::Sender<Result<Vec<Shown>, No>>,
-        Result<Vec<(Key, Reply)>, Fail>,
-    ),
+    Listed(To<Vec<Shown>>, Result<Vec<(Key, Reply)>, Fail>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +138,10 @@ pub(super) struct Task {
     /// Questions for them that are on their way.
     epochs_asked: usize,
     late: u8,
+    /// Whether it has been said in this second that it refuses something.
+    refused: bool,
+    /// Whether it has been said in this second that it lost data.
+    lost: bool,
     /// Whether it has been said that the store is away.
     said: bool,
     contexts: Recent<Key, Box<str>>,
@@ -173,6 +175,8 @@ impl Task {
             epochs: [0; TAGS as usize],
             epochs_asked: 0,
             late: 0,
+            refused: false,
+            lost: false,
             said: false,
             bound: HashMap::new(),
             ends: None,
@@ -216,6 +220,7 @@ impl Task {
 
     fn tick(&mut self) {
         self.table.tick();
+        (self.refused, self.lost) = (false, false);
         if self.link.is_none() && self.connecting.is_none() {
             self.connect();
         }
@@ -224,106 +229,6 @@ impl Task {
             self.ask_epochs();
         }
     }
-
-    fn ask_epochs(&mut self) {
-        for tag in self.wire.keys.tags() {
-            let shift = self.shared.shift();
-            self.epochs_asked += 1;
-            self.fly(|wire, link| async move {
-                Landing::Epoch(tag, wire.epoch(link, tag, shift).await)
-            });
-        }
-    }
-
-    // What is there, and what is away
-
-    fn connect(&mut self) {
-        let (address, within) = (self.address.clone(), 3 * self.settings.timeout);
-        self.connecting = Some(async move { address.connect(within).await }.boxed_local());
-    }
-
-    fn connected(&mut self, link: RedisResult<Link>) {
-        self.connecting = None;
-        let link = match link {
-            Ok(link) => link,
-            Err(error) => return self.away(&error),
-        };
-        self.links += 1;
-        self.late = 0;
-        self.link = Some(link);
-        self.stand = Stand::PuttingBack;
-        self.ask_epochs();
-        self.table.put_back(false, |_| true);
-        for (context, agent) in std::mem::take(&mut self.bound) {
-            self.bind(context, agent, None);
-        }
-    }
-
-    fn here_if_all_is_back(&mut self) {
-        if self.stand != Stand::PuttingBack || self.link.is_none() {
-            return;
-        }
-        if self.flying.is_empty() && self.table.is_quiet() {
-            self.stand = Stand::Here;
-            if std::mem::take(&mut self.said) {
-                tracing::info!(store = %self.address, "the state store is back, and has what is in flight here");
-            } else {
-                tracing::debug!(store = %self.address, "connected to the state store");
-            }
-        }
-    }
-
-    fn away(&mut self, error: &dyn std::fmt::Display) {
-        self.link = None;
-        self.stand = Stand::Away;
-        self.table.wait_no_more();
-        if !std::mem::replace(&mut self.said, true) {
-            let store = &self.address;
-            if self.settings.local {
-                tracing::warn!(%store, %error, "the state store is away: each gateway goes on by itself, and two of \
-                    them may let one conversation's messages run at once; bring the store back, or set state.on_error: refuse");
-            } else {
-                tracing::warn!(%store, %error, "the state store is away: messages are refused until it is back; \
-                    look whether it runs and can be reached from here");
-            }
-        }
-    }
-
-    /// What a failure says of the store.
-    fn failed(&mut self, link: u64, fail: &Fail) {
-        if link != self.links || self.link.is_none() {
-            return; // of a connection that is given up already
-        }
-        if self.stand == Stand::PuttingBack {
-            self.late = LATE; // what could not be put back is put back once more
-        }
-        match fail {
-            Fail::Broken(error) => self.away(error),
-            Fail::Late | Fail::Refused(_) => {
-                self.late += 1;
-                if self.late >= LATE {
-                    match fail {
-                        Fail::Refused(error) => self.away(error),
-                        Fail::Late | Fail::Broken(_) => self.away(&"it does not answer in time"),
-                    }
-                }
-            }
-        }
-    }
-
-    /// The store has data of this age; another one than before is that it lost what it had.
-    fn learn_epoch(&mut self, tag: u8, epoch: Millis) {
-        let known = &mut self.epochs[usize::from(tag)];
-        let before = std::mem::replace(known, epoch);
-        if before != 0 && before != epoch {
-            tracing::warn!(store = %self.address, "the state store has lost its data, and gets back what this gateway \
-                knows; give it persistence, and see that it evicts nothing");
-            let keys = &self.wire.keys;
-            self.table.put_back(true, |key| keys.tag(key) == tag);
-        }
-    }
-
-    // What is told and asked
 
     fn fly<F>(&self, go: impl FnOnce(Arc<Wire>, Link) -> F)
     where
@@ -423,11 +328,11 @@ impl Task {
         }
     }
 
-    fn ask(&mut self, key: Key, op: Op, to: oneshot::Sender<Result<Answer, No>>) {
+    fn ask(&mut self, key: Key, op: Op, to: To<Answer>) {
         if to.is_closed() {
             return; // who asked has given up
         }
-        if matches!(op, Op::Take(..)) && self.table.is_full() {
+        if matches!(op, Op::Take(..)) && self.table.is_full(self.link.is_some()) {
             let _ = to.send(Err(No::Full));
         } else if self.link.is_some() {
             let shift = self.shared.shift();
@@ -441,296 +346,14 @@ impl Task {
         }
     }
 
-    fn bind(
-        &mut self,
-        context: Key,
-        agent: Box<str>,
-        to: Option<oneshot::Sender<Result<Option<Box<str>>, No>>>,
-    ) {
+    fn bind(&mut self, context: Key, agent: Box<str>, to: Option<To<Option<Box<str>>>>) {
         let ttl = millis(self.settings.binding_ttl);
         self.fly(|wire, link| async move {
             let said = wire.bind(link, context, agent.clone(), ttl).await;
             Landing::Bound(context, agent, to, said)
         });
     }
-
-    // What was said
-
-    fn land(&mut self, landed: Landed) {
-        let link = landed.link;
-        match landed.what {
-            Landing::Asked(key, op, sent, to, said) => {
-                let said = self.heard(link, Some(key), said);
-                self.asked(key, &op, sent, to, said);
-            }
-            Landing::Told(key, token, op, said) => {
-                let said = self.heard(link, Some(key), said).ok();
-                if self.table.told(key, token, &op, said.as_ref()) {
-                    tracing::warn!(conversation = %key, "a conversation was lost: its slot in the state store is \
-                        another's or gone, while a message of it was in flight here");
-                }
-                if let Some(said) = said {
-                    self.table.learn(key, &said);
-                }
-            }
-            Landing::Epoch(tag, said) => {
-                self.epochs_asked -= 1;
-                if let Ok(said) = self.heard(link, None, said) {
-                    self.learn_epoch(tag, said.epoch);
-                }
-            }
-            Landing::Learned(said) => drop(self.heard(link, None, said)),
-            Landing::ContextOf(task, to, said) => {
-                let context = self.heard(link, None, said).ok().flatten();
-                let context = context.map(String::into_boxed_str);
-                if let Some(context) = &context {
-                    self.contexts.put(task, context.clone());
-                }
-                let _ = to.send(context);
-            }
-            Landing::Bound(context, agent, to, said) => {
-                let said = self.heard(link, None, said);
-                self.was_bound(context, agent, to, said);
-            }
-            Landing::Listed(to, said) => {
-                let said = self.heard(link, None, said).map_err(|_| No::Away);
-                let shown = |(key, said): (Key, Reply)| Shown {
-                    key,
-                    entry: said.entry,
-                    now: said.now,
-                };
-                let _ = to.send(said.map(|all| all.into_iter().map(shown).collect()));
-            }
-        }
-    }
-
-    /// What each answer says of the store itself.
-    fn heard<T: Said>(
-        &mut self,
-        link: u64,
-        key: Option<Key>,
-        said: Result<T, Fail>,
-    ) -> Result<T, Fail> {
-        match &said {
-            Ok(said) => {
-                self.late = 0;
-                if let (Some(key), Some(epoch)) = (key, said.epoch()) {
-                    self.learn_epoch(self.wire.keys.tag(key), epoch);
-                }
-            }
-            Err(fail) => self.failed(link, fail),
-        }
-        said
-    }
-
-    fn asked(
-        &mut self,
-        key: Key,
-        op: &Op,
-        sent: Instant,
-        to: oneshot::Sender<Result<Answer, No>>,
-        said: Result<Reply, Fail>,
-    ) {
-        let said = match said {
-            Ok(said) => said,
-            Err(_) if self.link.is_some() => return self.unanswered(key, op, to),
-            Err(_) => return self.answer_away(key, op, true, to),
-        };
-        self.table.learn(key, &said);
-        if said.told == Told::Quiet {
-            let _ = to.send(Err(No::Quiet));
-            return;
-        }
-        let yes = said.told == Told::Yes;
-        let mut lease = None;
-        if let Op::Join(of) = op {
-            self.table.add(key, of, true).further = true;
-        } else if let (Op::Take(_, of), true) = (op, yes) {
-            let good = self.settings.times.lease;
-            lease = Some(sent + good.unwrap_or(self.settings.times.max_hold));
-            self.table.add(key, of, false);
-        }
-        let answer = Answer {
-            yes,
-            now: said.now,
-            entry: said.entry,
-            lease,
-        };
-        if to.send(Ok(answer)).is_err()
-            && let Some(token) = token_of(op)
-        {
-            // Who asked is gone, and does not know that the slot is theirs. A message that is out stays told.
-            let end = if matches!(op, Op::Join(_)) {
-                End::Unknown
-            } else {
-                End::Free
-            };
-            self.table.settle(key, token, end, None);
-        }
-    }
-
-    /// It may have been done; the store is still there.
-    fn unanswered(&mut self, key: Key, op: &Op, to: oneshot::Sender<Result<Answer, No>>) {
-        if let Op::Join(_) = op {
-            return self.join_later(key, op, true, to);
-        }
-        self.undo(key, op);
-        let _ = to.send(Err(No::Away));
-    }
-
-    /// A take of which nobody knows whether it was done ends free.
-    fn undo(&mut self, key: Key, op: &Op) {
-        if let Op::Take(_, of) = op {
-            self.table.add(key, of, false);
-            self.table.settle(key, of.token, End::Free, None);
-        }
-    }
-
-    /// A message that is out is told when that is possible.
-    fn join_later(
-        &mut self,
-        key: Key,
-        op: &Op,
-        sent: bool,
-        to: oneshot::Sender<Result<Answer, No>>,
-    ) {
-        if self.table.is_full() {
-            let _ = to.send(Err(No::Full));
-            return;
-        }
-        let answer = self.locally(key, op, sent);
-        if let Some(token) = token_of(op) {
-            self.table.queue(key, token);
-            if to.send(Ok(answer)).is_err() {
-                self.table.settle(key, token, End::Unknown, None);
-            }
-        }
-    }
-
-    /// The store is away. It may have been done, if it was sent.
-    fn answer_away(
-        &mut self,
-        key: Key,
-        op: &Op,
-        sent: bool,
-        to: oneshot::Sender<Result<Answer, No>>,
-    ) {
-        if let Op::Join(_) = op {
-            return self.join_later(key, op, sent, to);
-        }
-        if !self.settings.local {
-            if sent {
-                self.undo(key, op);
-            }
-            let _ = to.send(Err(No::Away));
-            return;
-        }
-        let answer = self.locally(key, op, sent);
-        let taken = answer.yes;
-        let gone = to.send(Ok(answer)).is_err();
-        if let Op::Take(_, of) = op {
-            if taken && gone {
-                self.table.settle(key, of.token, End::Free, None);
-            } else if sent && !taken {
-                self.undo(key, op);
-            }
-        }
-    }
-
-    fn locally(&mut self, key: Key, op: &Op, sent: bool) -> Answer {
-        let answer = self.table.locally(key, |entry, now, times| {
-            entry.lapse(now, times);
-            let yes = match op {
-                Op::Take(Some(seen), of) => entry.take_over(*seen, &of.as_newcomer(), now, times),
-                Op::Take(None, of) => entry.take(&of.as_newcomer(), now, times),
-                Op::Join(of) => entry.join(&of.as_newcomer(), now, times),
-                Op::Free(seen) => entry.free(*seen, now, times),
-                Op::GoesOn(seen, task) => {
-                    entry.goes_on(*seen, task, now, times);
-                    true
-                }
-                Op::Release => !std::mem::take(&mut entry.holders).is_empty(),
-                Op::Look => !entry.is_free(),
-                Op::Name(..) | Op::Renew(_) | Op::Settle(..) | Op::Restore(..) => false, // the table's own
-            };
-            Answer {
-                yes,
-                now,
-                entry: entry.clone(),
-                lease: None,
-            }
-        });
-        if let Some(token) = token_of(op)
-            && let Some(mine) = self.table.find(key, token)
-        {
-            mine.there = if sent { There::Perhaps } else { There::No };
-            mine.further = matches!(op, Op::Join(_));
-        }
-        answer
-    }
-
-    fn was_bound(
-        &mut self,
-        context: Key,
-        agent: Box<str>,
-        to: Option<oneshot::Sender<Result<Option<Box<str>>, No>>>,
-        said: Result<Option<String>, Fail>,
-    ) {
-        let said = match (said, &to) {
-            (Ok(other), None) => {
-                if other.is_some() {
-                    tracing::warn!(%context, "a context was bound to another agent while the state store was away");
-                }
-                return;
-            }
-            (Ok(other), Some(_)) => Ok(other.map(String::into_boxed_str)),
-            (Err(_), _) if self.link.is_none() => self.bind_locally(context, agent),
-            (Err(_), _) => Err(No::Away),
-        };
-        if let Some(to) = to {
-            let _ = to.send(said);
-        }
-    }
-
-    fn bind_locally(&mut self, context: Key, agent: Box<str>) -> Result<Option<Box<str>>, No> {
-        let full = self.bound.len() >= self.settings.bindings;
-        match self.bound.get(&context) {
-            _ if !self.settings.local => Err(No::Away),
-            Some(bound) => Ok((*bound != agent).then(|| bound.clone())),
-            None if full => Err(No::Full),
-            None => {
-                self.bound.insert(context, agent);
-                Ok(None)
-            }
-        }
-    }
-
-    fn list_locally(&mut self, limit: usize) -> Result<Vec<Shown>, No> {
-        if !self.settings.local {
-            return Err(No::Away);
-        }
-        let now = self.table.now();
-        let all = self.table.list(limit).into_iter();
-        Ok(all.map(|(key, entry)| Shown { key, entry, now }).collect())
-    }
 }
-
-/// An answer that may tell how old the store's data is.
-trait Said {
-    fn epoch(&self) -> Option<Millis> {
-        None
-    }
-}
-
-impl Said for Reply {
-    fn epoch(&self) -> Option<Millis> {
-        Some(self.epoch)
-    }
-}
-
-impl Said for () {}
-impl Said for Option<String> {}
-impl Said for Vec<(Key, Reply)> {}
 
 async fn connected(
     connecting: &mut Option<LocalBoxFuture<'static, RedisResult<Link>>>,
@@ -739,23 +362,4 @@ async fn connected(
         Some(link) => link.await,
         None => pending().await,
     }
-}
-
-/// Whose holding an operation begins.
-fn token_of(op: &Op) -> Option<u64> {
-    match op {
-        Op::Take(_, of) | Op::Join(of) => Some(of.token),
-        Op::Free(_)
-        | Op::GoesOn(..)
-        | Op::Name(..)
-        | Op::Renew(_)
-        | Op::Settle(..)
-        | Op::Restore(..)
-        | Op::Release
-        | Op::Look => None,
-    }
-}
-
-fn millis(d: Duration) -> Millis {
-    Millis::try_from(d.as_millis()).unwrap_or(Millis::MAX / 4)
 }

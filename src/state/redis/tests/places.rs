@@ -113,3 +113,21 @@ async fn a_certificate_of_nobody_known_is_refused() {
     let error = link.err().unwrap().to_string();
     assert!(error.contains("certificate"), "{error}");
 }
+
+#[tokio::test]
+async fn a_password_is_given_and_never_told() {
+    let at = port();
+    let _server = RedisServer::with(&[
+        "--port",
+        &at,
+        "--bind",
+        "127.0.0.1",
+        "--requirepass",
+        "s3cret/",
+    ]);
+    let a = replica(&format!("redis://:s3cret%2F@127.0.0.1:{at}"), settings()).await;
+    a.must_take("c", 1).await;
+    let wrong = Address::parse(&format!("redis://:other@127.0.0.1:{at}")).unwrap();
+    let error = wrong.connect(Duration::from_secs(10)).await.err().unwrap();
+    assert!(!format!("{error} {error:?}").contains("other"), "{error:?}");
+}

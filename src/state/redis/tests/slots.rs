@@ -192,3 +192,17 @@ async fn a_full_table_of_notes_is_read_in_order() {
     assert!(a.settles("c", 1, End::Held(None)).await);
     assert_eq!(b.finds("c").await.task.as_deref(), Some("t2"));
 }
+
+#[tokio::test]
+async fn what_nobody_can_read_stops_only_its_own_conversation() {
+    let server = RedisServer::start();
+    let (a, _) = two(&server).await;
+    let name = format!("{{a2a:00}}s:{}", key("c"));
+    let mut connection = server.connection();
+    let garbled = redis::cmd("SET").arg(&name).arg("[{]").take();
+    garbled.exec(&mut connection).unwrap();
+    for token in 1..10 {
+        assert_eq!(a.takes("c", token).await, Err(Trouble::Away));
+        a.must_take(&token.to_string(), token).await;
+    }
+}
