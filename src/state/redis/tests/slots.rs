@@ -80,6 +80,29 @@ async fn leases_are_renewed_until_the_end() {
     assert!(b.free(key("c"), held.mark()).await);
 }
 
+#[tokio::test]
+async fn what_another_has_is_not_renewed() {
+    let server = RedisServer::start();
+    let a = replica(&server.url(), short()).await;
+    let b = replica(&server.url(), settings()).await;
+    a.must_take("c", 1).await;
+    a.must_take("other", 2).await;
+    assert_eq!(b.release(key("c")).await, Ok(true));
+    b.must_take("c", 3).await;
+    // A few renewals of the other one are as many that could have been of this one.
+    let past = b.finds("other").await.lease + 5 * 150;
+    eventually(async || b.finds("other").await.lease > past).await;
+    assert_eq!(b.phases("c").await, [(3, Phase::InFlight)]);
+    assert!(a.settles("c", 1, End::Held(Some("t".into()))).await);
+    assert_eq!(b.phases("c").await, [(3, Phase::InFlight)]);
+    // Nor is what nobody has put back.
+    assert_eq!(b.release(key("other")).await, Ok(true));
+    a.must_take("third", 4).await;
+    let past = b.finds("third").await.lease + 5 * 150;
+    eventually(async || b.finds("third").await.lease > past).await;
+    assert!(b.entry("other").await.is_free());
+}
+
 // C09: a holder whose lease ran out, and who settles when another has the slot.
 #[tokio::test]
 async fn a_late_settlement_does_not_free_anothers_slot() {
