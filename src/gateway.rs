@@ -182,7 +182,7 @@ impl Inner {
             .admit(&mut read.call, &asked.matched, &fields, sender, to)
             .await?;
         let followed = to.op == Some(Op::Send)
-            || !conversation.can_be_left()
+            || !conversation.can_be_left_at_once()
             || self.follows_stream(&conversation);
         to.learn = conversation.learns();
         let exchange = exchange::Exchange {

@@ -5,6 +5,7 @@ use std::{
     path::Path,
     sync::Arc,
     thread,
+    time::Duration,
 };
 
 use http::{Request, Response};
@@ -17,10 +18,13 @@ use crate::{
     config::{BaseUrl, Config},
     demo,
     gateway::{self, Gateway, Setup},
+    policy::conversation::Conversations,
     reply::Reply,
     server::{self, Running, Worker},
 };
 
+/// How long the state store may take to hear what ended, when the gateway ends.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// A token that nobody guesses is no shorter.
 const SHORTEST_TOKEN: usize = 16;
 
@@ -52,6 +56,8 @@ pub struct Served {
     pub admin: Option<Running>,
     /// What bodies in memory hold.
     pub budget: Budget,
+    /// The conversations.
+    pub conversations: Conversations,
 }
 
 /// Starts a gateway with these settings.
@@ -75,13 +81,14 @@ pub fn start(config: Config) -> io::Result<Served> {
         admin::Route::live(),
         admin::Route::ready(ready),
         admin::conversations(conversations.clone()),
-        admin::release(conversations, token),
+        admin::release(conversations.clone(), token),
     ];
     let admin = admin::start(admin_address, probes)?;
     Ok(Served {
         running,
         admin,
         budget,
+        conversations,
     })
 }
 
@@ -127,7 +134,12 @@ fn server_settings(config: &Config) -> server::Settings {
 /// Serves until a signal says otherwise. True if everything that ran could end by itself.
 pub fn serve(config: Config) -> io::Result<bool> {
     let agent = config.backend.url.as_ref().map(ToString::to_string);
-    let Served { running, admin, .. } = start(config)?;
+    let Served {
+        running,
+        admin,
+        conversations,
+        ..
+    } = start(config)?;
     tracing::info!(
         listen = %running.local_addr,
         backend = agent.as_deref().unwrap_or("by routes"),
@@ -138,6 +150,7 @@ pub fn serve(config: Config) -> io::Result<bool> {
         admin.drain();
         admin.wait();
     }
+    last_words(&conversations)?;
     if !outcome.clean() {
         tracing::warn!(
             connections = outcome.connections,
@@ -146,6 +159,15 @@ pub fn serve(config: Config) -> io::Result<bool> {
         );
     }
     Ok(outcome.clean())
+}
+
+/// Tells the state store what it is still to be told of conversations that ended.
+fn last_words(of: &Conversations) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()?;
+    runtime.block_on(of.store().close(LAST_WORDS));
+    Ok(())
 }
 
 /// The gateway with the built-in agent behind it, and the commands to try.

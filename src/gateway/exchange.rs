@@ -59,7 +59,7 @@ impl Exchange {
         if let Err(fault) = &done {
             let ours = fault.blame == Blame::Gateway;
             if !(self.answered && ours) {
-                self.care.failed(fault).done().await;
+                self.care.failed(fault, self.answered).done().await;
             }
         }
         done

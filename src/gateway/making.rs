@@ -23,12 +23,21 @@ use crate::{
     state::{
         Store,
         memory::{self, Memory},
+        redis::{self, Address, Redis},
         slot::Times,
     },
 };
 
 /// Why no gateway can be made of these settings.
-pub type BadSetup = BadSettings;
+#[derive(Debug, thiserror::Error)]
+pub enum BadSetup {
+    /// The way to an agent.
+    #[error(transparent)]
+    Agent(#[from] BadSettings),
+    /// The state store.
+    #[error("state.store: {0}")]
+    State(String),
+}
 
 /// What all workers share, made once.
 #[derive(Clone)]
@@ -48,7 +57,7 @@ impl Setup {
         let options = Arc::new(options(&config));
         let cards = Cards::new(config.card.clone(), config.limits.card, options.clone());
         let budget = Budget::new(config.limits.buffered);
-        let conversations = conversations(&config);
+        let conversations = conversations(&config)?;
         let mut rooms = HashMap::new();
         let routes = config.routes.iter().map(|r| &r.backend);
         let mut origins: Vec<String> = routes
@@ -91,7 +100,7 @@ impl Setup {
         let mut made: HashMap<String, Arc<Agent>> = HashMap::new();
         let routes = Routes::new(config, |origin| {
             if let Some(agent) = made.get(origin) {
-                return Ok(agent.clone());
+                return Ok::<_, BadSetup>(agent.clone());
             }
             let agent = if let Some((settings, room)) = self.rooms.get(origin) {
                 Agent::new(settings, room.clone())?
@@ -138,8 +147,29 @@ impl Setup {
     }
 }
 
-fn conversations(config: &Config) -> Conversations {
+fn conversations(config: &Config) -> Result<Conversations, BadSetup> {
     let c = &config.conversation;
+    let s = &config.state;
+    if !s.is_memory() {
+        let address = Address::parse(&s.store.0).map_err(|e| BadSetup::State(e.to_string()))?;
+        let settings = redis::Settings {
+            prefix: s.prefix.clone(),
+            local: s.on_error == config::OnError::Local,
+            times: Times {
+                lease: Some(s.lease),
+                settle: c.settle,
+                max_hold: c.max_hold,
+            },
+            timeout: s.timeout,
+            settle_timeout: s.settle_timeout,
+            slots: c.max_held,
+            tasks: c.max_tasks,
+            bindings: c.max_bindings,
+            binding_ttl: c.binding_ttl,
+        };
+        let redis = Redis::start(address, settings).map_err(|e| BadSetup::State(e.to_string()))?;
+        return Ok(Conversations::new(c.clone(), Store::Redis(redis)));
+    }
     let memory = Memory::new(memory::Settings {
         times: Times {
             lease: None,
@@ -151,7 +181,7 @@ fn conversations(config: &Config) -> Conversations {
         bindings: c.max_bindings,
         binding_ttl: c.binding_ttl,
     });
-    Conversations::new(c.clone(), Store::Memory(memory))
+    Ok(Conversations::new(c.clone(), Store::Memory(memory)))
 }
 
 fn agent_settings(config: &Config, origin: &str) -> Result<agent::Settings, BadSetup> {

@@ -346,7 +346,7 @@ where
     fn fail(&mut self, fault: &Fault, out: &mut Vec<u8>) -> Step {
         let dialect = self.voice.to.dialect.name();
         if fault.blame != Blame::Gateway {
-            wait_for(self.care.failed(fault), &mut self.settling); // else nothing is known of the agent
+            wait_for(self.care.failed(fault, true), &mut self.settling); // else nothing is known of the agent
         }
         match fault.blame {
             Blame::Caller => tracing::debug!(dialect, %fault, "a stream ended with an error frame"),

@@ -31,7 +31,7 @@ use tokio::{
 
 use super::{
     Key, Settling, Shown, Take, Trouble,
-    slot::{End, Entry, Mark, Newcomer, Times},
+    slot::{End, Entry, Mark, Millis, Newcomer, Times},
 };
 
 pub mod address;
@@ -42,7 +42,7 @@ mod table;
 mod task;
 
 pub use address::{Address, AddressError};
-use script::Op;
+use script::{Op, Wants};
 use task::{Answer, Command, LAST, No, Task};
 
 #[cfg(test)]
@@ -85,6 +85,7 @@ pub struct Settings {
 enum Note {
     Settle(Key, u64, End, Option<oneshot::Sender<bool>>),
     Name(Key, u64, Box<str>),
+    Join(Key, Wants),
     Close,
 }
 
@@ -203,13 +204,22 @@ impl Redis {
         Ok(Take::Busy(holder, answer.now))
     }
 
-    pub(super) async fn join(&self, key: Key, of: &Newcomer<'_>) -> Result<bool, Trouble> {
-        let answer = self.slot(key, Op::Join(of.into())).await?;
-        answer.map(|a| a.yes).map_err(No::trouble)
+    pub(super) fn join(&self, key: Key, of: &Newcomer<'_>) {
+        self.shared.leave(Note::Join(key, of.into()));
     }
 
-    pub(super) async fn free(&self, key: Key, seen: Mark) -> bool {
-        matches!(self.slot(key, Op::Free(seen)).await, Ok(Ok(answer)) if answer.yes)
+    pub(super) fn free(&self, key: Key, seen: Mark) -> Settling {
+        let (to, done) = oneshot::channel();
+        let sent = self
+            .commands
+            .try_send(Command::Slot(key, Op::Free(seen), to));
+        if sent.is_err() {
+            return Settling::Done; // the next newcomer asks the agent
+        }
+        let within = self.settle_timeout;
+        Settling::Wait(Box::pin(async move {
+            matches!(timeout(within, done).await, Ok(Ok(Ok(answer))) if answer.yes)
+        }))
     }
 
     pub(super) async fn goes_on(&self, key: Key, seen: Mark, task: &str) {
@@ -234,9 +244,9 @@ impl Redis {
         self.shared.leave(Note::Settle(key, token, end, None));
     }
 
-    pub(super) async fn look(&self, key: Key) -> Option<Entry> {
+    pub(super) async fn look(&self, key: Key) -> Option<(Entry, Millis)> {
         let answer = self.slot(key, Op::Look).await.ok()?.ok()?;
-        answer.yes.then_some(answer.entry)
+        answer.yes.then_some((answer.entry, answer.now))
     }
 
     pub(super) async fn list(&self, limit: usize) -> Result<Vec<Shown>, Trouble> {
@@ -267,6 +277,17 @@ impl Redis {
         let command = |to| Command::Bind(context, agent.into(), to);
         let bound = self.ask(self.patience, command).await?;
         bound.map_err(No::trouble)
+    }
+
+    pub(super) fn bind_later(&self, context: Key, agent: &str) {
+        let (to, _) = oneshot::channel();
+        if self
+            .commands
+            .try_send(Command::Bind(context, agent.into(), to))
+            .is_err()
+        {
+            tracing::warn!(%context, "a context was not bound to its agent: the state store has too much to do");
+        }
     }
 
     #[cfg(test)]

@@ -116,9 +116,14 @@ impl Permit {
         self.settle(&end)
     }
 
-    /// It failed. Free only if the agent cannot have begun.
-    pub fn failed(&mut self, fault: &Fault) -> Settling {
-        let free = !fault.may_have_started() && !self.replied;
+    /// It failed. Free only if the agent cannot have begun. Where somebody answered, 502, 503 and 408 may come from
+    /// a proxy that lost the agent's answer.
+    pub fn failed(&mut self, fault: &Fault, answered: bool) -> Settling {
+        let lost = matches!(
+            fault.kind,
+            Kind::BackendUnreachable | Kind::Overloaded | Kind::SlowBody | Kind::QuotaExceeded
+        );
+        let free = !fault.may_have_started() && !self.replied && !(answered && lost);
         let end = if free { End::Free } else { self.end() };
         self.settle(&end)
     }
@@ -279,10 +284,10 @@ impl Care {
         }
     }
 
-    /// The call failed.
-    pub fn failed(&mut self, fault: &Fault) -> Settling {
+    /// The call failed, before or after somebody answered it.
+    pub fn failed(&mut self, fault: &Fault, answered: bool) -> Settling {
         match self {
-            Self::Permit(permit) => permit.failed(fault),
+            Self::Permit(permit) => permit.failed(fault, answered),
             Self::Nothing | Self::Watch(_) => Settling::Done,
         }
     }
@@ -301,6 +306,14 @@ impl Care {
             Self::Permit(permit) => permit.learns(),
             Self::Watch(_) => true,
             Self::Nothing => false,
+        }
+    }
+
+    /// Whether its caller may leave even before the agent has said anything.
+    pub fn can_be_left_at_once(&self) -> bool {
+        match self {
+            Self::Permit(permit) => permit.task.is_some(),
+            Self::Nothing | Self::Watch(_) => true,
         }
     }
 

@@ -32,8 +32,8 @@ use super::{
     address::{Address, Link},
     flight::{Fail, Wire},
     keys::{Keys, TAGS},
-    script::{Op, Reply},
-    table::Table,
+    script::{Op, Reply, Wants},
+    table::{Table, There},
 };
 
 mod answers;
@@ -144,7 +144,7 @@ pub(super) struct Task {
     lost: bool,
     /// Whether it has been said that the store is away.
     said: bool,
-    contexts: Recent<Key, Box<str>>,
+    contexts: Recent<Box<str>>,
     /// Bound while the store was away.
     bound: HashMap<Key, Box<str>>,
     /// No worker is left, or the process ends: by then this thread has to.
@@ -276,9 +276,18 @@ impl Task {
                     }
                 }
                 Note::Name(key, token, task) => self.table.name(key, token, &task),
+                Note::Join(key, of) => self.join(key, &of),
                 Note::Close => self.ends = Some(Instant::now() + LAST),
             }
         }
+    }
+
+    /// A message that is out is of this conversation: the store is told, whoever else has it.
+    fn join(&mut self, key: Key, of: &Wants) {
+        let token = of.token;
+        let mine = self.table.add(key, of, true);
+        (mine.further, mine.there) = (true, There::No);
+        self.table.queue(key, token);
     }
 
     /// Nobody can wait for a store that is away; going on alone, this gateway knows that it is free.

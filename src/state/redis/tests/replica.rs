@@ -91,8 +91,15 @@ impl Redis {
         }
     }
 
+    pub(super) async fn frees(&self, name: &str, seen: Mark) -> bool {
+        match self.free(key(name), seen) {
+            Settling::Done => false,
+            Settling::Wait(done) => done.await,
+        }
+    }
+
     pub(super) async fn entry(&self, name: &str) -> Entry {
-        self.look(key(name)).await.unwrap_or_default()
+        self.look(key(name)).await.unwrap_or_default().0
     }
 
     pub(super) async fn phases(&self, name: &str) -> Vec<(u64, Phase)> {

@@ -77,7 +77,7 @@ async fn leases_are_renewed_until_the_end() {
     assert!(a.settles("c", 1, End::Held(Some("t".into()))).await);
     let held = b.finds("c").await;
     assert_eq!((held.phase, held.task.as_deref()), (Phase::Held, Some("t")));
-    assert!(b.free(key("c"), held.mark()).await);
+    assert!(b.frees("c", held.mark()).await);
 }
 
 #[tokio::test]
@@ -135,13 +135,20 @@ async fn evidence_counts_and_goes_on() {
     b.goes_on(key("c"), unknown.mark(), "t").await;
     let held = b.finds("c").await;
     assert_eq!((held.phase, held.task.as_deref()), (Phase::Held, Some("t")));
-    assert!(!b.free(key("c"), unknown.mark()).await);
-    assert!(b.free(key("c"), held.mark()).await);
+    assert!(!b.frees("c", unknown.mark()).await);
+    assert!(b.frees("c", held.mark()).await);
     // A message that is out already joins whoever is there.
     a.must_take("c", 2).await;
-    assert!(b.join(key("c"), &who(3, Some("t"))).await.unwrap());
-    assert!(!b.join(key("d"), &who(4, None)).await.unwrap());
-    assert_eq!(a.entry("c").await.holders.len(), 2);
+    b.join(key("c"), &who(3, Some("t")));
+    b.join(key("d"), &who(4, None));
+    eventually(async || a.entry("c").await.holders.len() == 2).await;
+    eventually(async || a.phases("d").await == [(4, Phase::InFlight)]).await;
+    // What ended before the store was told is never put there.
+    b.join(key("e"), &who(5, None));
+    assert!(b.settles("e", 5, End::Free).await);
+    assert!(b.settles("c", 3, End::Free).await);
+    eventually(async || a.phases("c").await == [(2, Phase::InFlight)]).await;
+    assert!(a.entry("e").await.is_free());
 }
 
 #[tokio::test]
