@@ -123,8 +123,8 @@ impl Permit {
             fault.kind,
             Kind::BackendUnreachable | Kind::Overloaded | Kind::SlowBody | Kind::QuotaExceeded
         );
-        let free = !fault.may_have_started() && !self.replied && !(answered && lost);
-        let end = if free { End::Free } else { self.end() };
+        let may_run = fault.may_have_started() || self.replied || answered && lost;
+        let end = if may_run { self.end() } else { End::Free };
         self.settle(&end)
     }
 

@@ -13,7 +13,6 @@ pub(super) const QUIET: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Op {
     Take(Option<Mark>, Wants),
-    Join(Wants),
     Free(Mark),
     GoesOn(Mark, Box<str>),
     Name(u64, Box<str>),
@@ -105,7 +104,6 @@ impl Op {
         match self {
             Self::Take(None, _) => "take",
             Self::Take(Some(_), _) => "take_over",
-            Self::Join(_) => "join",
             Self::Free(_) => "free",
             Self::GoesOn(..) => "goes_on",
             Self::Name(..) => "name",
@@ -132,7 +130,6 @@ impl Op {
                 }
                 wants(call, of);
             }
-            Self::Join(of) => wants(call, of),
             Self::Free(seen) => mark(call, seen),
             Self::GoesOn(seen, task) => {
                 mark(call, seen);

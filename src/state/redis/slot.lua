@@ -105,12 +105,6 @@ function ops.take_over()
 end
 
 -- Its message is out, so that it is told also while the store is quiet.
-function ops.join()
-  local overlap = #entry > 0 and 1 or 0
-  push(arg(), arg(), arg()).resumes = false
-  return overlap
-end
-
 function ops.free()
   return free(arg(), tonumber(arg())) and 1 or 0
 end

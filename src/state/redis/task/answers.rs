@@ -32,9 +32,7 @@ impl Task {
         }
         let yes = said.told == Told::Yes;
         let mut lease = None;
-        if let Op::Join(of) = op {
-            self.table.add(key, of, true).further = true;
-        } else if let (Op::Take(_, of), true) = (op, yes) {
+        if let (Op::Take(_, of), true) = (op, yes) {
             let good = self.settings.times.lease;
             lease = Some(sent + good.unwrap_or(self.settings.times.max_hold));
             self.table.add(key, of, false);
@@ -48,21 +46,13 @@ impl Task {
         if to.send(Ok(answer)).is_err()
             && let Some(token) = token_of(op)
         {
-            // Who asked is gone, and does not know that the slot is theirs. A message that is out stays told.
-            let end = if matches!(op, Op::Join(_)) {
-                End::Unknown
-            } else {
-                End::Free
-            };
-            self.table.settle(key, token, end, None);
+            // Who asked is gone, and does not know that the slot is theirs.
+            self.table.settle(key, token, End::Free, None);
         }
     }
 
     /// It may have been done; the store is still there.
     pub(super) fn unanswered(&mut self, key: Key, op: &Op, to: To<Answer>) {
-        if let Op::Join(_) = op {
-            return self.join_later(key, op, true, to);
-        }
         self.undo(key, op);
         let _ = to.send(Err(No::Away));
     }
@@ -75,26 +65,8 @@ impl Task {
         }
     }
 
-    /// A message that is out is told when that is possible.
-    pub(super) fn join_later(&mut self, key: Key, op: &Op, sent: bool, to: To<Answer>) {
-        if self.table.is_full(self.link.is_some()) {
-            let _ = to.send(Err(No::Full));
-            return;
-        }
-        let answer = self.locally(key, op, sent);
-        if let Some(token) = token_of(op) {
-            self.table.queue(key, token);
-            if to.send(Ok(answer)).is_err() {
-                self.table.settle(key, token, End::Unknown, None);
-            }
-        }
-    }
-
     /// The store is away. It may have been done, if it was sent.
     pub(super) fn answer_away(&mut self, key: Key, op: &Op, sent: bool, to: To<Answer>) {
-        if let Op::Join(_) = op {
-            return self.join_later(key, op, sent, to);
-        }
         if !self.settings.local {
             if sent {
                 self.undo(key, op);
@@ -120,7 +92,6 @@ impl Task {
             let yes = match op {
                 Op::Take(Some(seen), of) => entry.take_over(*seen, &of.as_newcomer(), now, times),
                 Op::Take(None, of) => entry.take(&of.as_newcomer(), now, times),
-                Op::Join(of) => entry.join(&of.as_newcomer(), now, times),
                 Op::Free(seen) => entry.free(*seen, now, times),
                 Op::GoesOn(seen, task) => {
                     entry.goes_on(*seen, task, now, times);
@@ -141,7 +112,6 @@ impl Task {
             && let Some(mine) = self.table.find(key, token)
         {
             mine.there = if sent { There::Perhaps } else { There::No };
-            mine.further = matches!(op, Op::Join(_));
         }
         answer
     }
@@ -176,7 +146,7 @@ impl Task {
 /// Whose holding an operation begins.
 fn token_of(op: &Op) -> Option<u64> {
     match op {
-        Op::Take(_, of) | Op::Join(of) => Some(of.token),
+        Op::Take(_, of) => Some(of.token),
         Op::Free(_)
         | Op::GoesOn(..)
         | Op::Name(..)

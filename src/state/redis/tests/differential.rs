@@ -21,7 +21,6 @@ enum Step {
     Shift(u64),
     Take(u64, Option<&'static str>),
     TakeOver(usize, i32, u64, Option<&'static str>),
-    Join(u64, Option<&'static str>),
     Free(usize, i32),
     GoesOn(usize, i32, &'static str),
     Name(u64, &'static str),
@@ -62,7 +61,6 @@ fn step() -> impl Strategy<Value = Step> {
         4 => shifts.prop_map(Step::Shift),
         4 => (token(), some()).prop_map(|(t, task)| Step::Take(t, task)),
         3 => (0..3_usize, beside(), token(), some()).prop_map(|(n, b, t, task)| Step::TakeOver(n, b, t, task)),
-        1 => (token(), some()).prop_map(|(t, task)| Step::Join(t, task)),
         2 => (0..3_usize, beside()).prop_map(|(n, b)| Step::Free(n, b)),
         3 => (0..3_usize, beside(), task()).prop_map(|(n, b, t)| Step::GoesOn(n, b, t)),
         3 => (token(), task()).prop_map(|(t, task)| Step::Name(t, task)),
@@ -97,7 +95,6 @@ fn op(step: &Step, entry: &Entry) -> Option<Op> {
         Step::Shift(_) => return None,
         Step::Take(t, task) => Op::Take(None, wants(t, task)),
         Step::TakeOver(n, b, t, task) => Op::Take(Some(mark(entry, n, b)), wants(t, task)),
-        Step::Join(t, task) => Op::Join(wants(t, task)),
         Step::Free(n, b) => Op::Free(mark(entry, n, b)),
         Step::GoesOn(n, b, task) => Op::GoesOn(mark(entry, n, b), task.into()),
         Step::Name(t, task) => Op::Name(t, task.into()),
@@ -113,7 +110,6 @@ fn by_slot(entry: &mut Entry, op: &Op, now: Millis) -> Option<bool> {
     Some(match op {
         Op::Take(None, of) => entry.take(&of.as_newcomer(), now, times),
         Op::Take(Some(seen), of) => entry.take_over(*seen, &of.as_newcomer(), now, times),
-        Op::Join(of) => entry.join(&of.as_newcomer(), now, times),
         Op::Free(seen) => entry.free(*seen, now, times),
         Op::GoesOn(seen, task) => {
             entry.goes_on(*seen, task, now, times);
@@ -220,7 +216,6 @@ fn a_store_that_lost_its_data_is_quiet_first() {
     let take = Op::Take(None, wants(1, None));
     assert_eq!(ask(&take, 0).told, Told::Quiet);
     // A slot is put back meanwhile, and settled; a message that is out already is told.
-    assert_eq!(ask(&Op::Join(wants(2, None)), 4000).told, Told::No);
     let free = Op::Settle(2, End::Free);
     assert_eq!(ask(&free, 4000).told, Told::Yes);
     assert_eq!(ask(&take, 4000).told, Told::Quiet);
