@@ -15,9 +15,11 @@ use tokio::time::Instant;
 
 pub mod memory;
 pub mod recent;
+pub mod retry;
 pub mod slot;
 
 use memory::Memory;
+use retry::{Begun, Record};
 use slot::{End, Entry, Holder, Mark, Newcomer};
 
 /// The first 16 bytes of a BLAKE3 over what is named; 32 hexadecimal digits for a person.
@@ -314,6 +316,27 @@ impl Store {
             Self::Memory(m) => {
                 m.bind(context, agent);
             }
+        }
+    }
+
+    /// Remembers a message that is about to be sent, unless it was sent before.
+    pub async fn begin_retry(&self, message: Key, new: Record) -> Result<Begun, Trouble> {
+        match self {
+            Self::Memory(m) => Ok(m.begin_retry(message, new)),
+        }
+    }
+
+    /// What became of a message so far. Not waited for: until it is known, the message counts as running.
+    pub fn retry_is(&self, message: Key, record: Record) {
+        match self {
+            Self::Memory(m) => m.retry_is(message, record),
+        }
+    }
+
+    /// The message of this token was never begun: whoever sends it again sends a new one. Not waited for.
+    pub fn forget_retry(&self, message: Key, token: u64) {
+        match self {
+            Self::Memory(m) => m.forget_retry(message, token),
         }
     }
 

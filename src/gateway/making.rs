@@ -18,7 +18,10 @@ use crate::{
     card::{Cards, Follow},
     config::{self, BytesEncoding, Config, PushMode, RestDialect},
     json::Limits,
-    policy::conversation::Conversations,
+    policy::{
+        conversation::Conversations,
+        retry::{self, Retries},
+    },
     reply::Speech,
     state::{
         Store,
@@ -38,6 +41,7 @@ pub struct Setup {
     cards: Cards,
     budget: Budget,
     conversations: Conversations,
+    retries: Retries,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
 }
@@ -49,6 +53,7 @@ impl Setup {
         let cards = Cards::new(config.card.clone(), config.limits.card, options.clone());
         let budget = Budget::new(config.limits.buffered);
         let conversations = conversations(&config);
+        let retries = retries(&config, &conversations);
         let mut rooms = HashMap::new();
         let routes = config.routes.iter().map(|r| &r.backend);
         let mut origins: Vec<String> = routes
@@ -71,6 +76,7 @@ impl Setup {
             cards,
             budget,
             conversations,
+            retries,
             rooms,
         })
     }
@@ -132,6 +138,7 @@ impl Setup {
             last_peer: super::forward::Last::default(),
             budget: self.budget.clone(),
             conversations: self.conversations.clone(),
+            retries: self.retries.clone(),
             follow,
             stop,
         })))
@@ -150,8 +157,20 @@ fn conversations(config: &Config) -> Conversations {
         tasks: c.max_tasks,
         bindings: c.max_bindings,
         binding_ttl: c.binding_ttl,
+        messages: config.retry.max_messages,
+        message_ttl: config.retry.window,
     });
     Conversations::new(c.clone(), Store::Memory(memory))
+}
+
+fn retries(config: &Config, conversations: &Conversations) -> Retries {
+    let settings = retry::Settings {
+        on: config.retry.message_id == config::ByMessageId::On,
+        window: config.retry.window,
+        longest: config.limits.send * 2, // the answer's head may take that long, and its body again
+        conflict: config.conversation.busy_status == config::BusyStatus::Conflict,
+    };
+    Retries::new(settings, conversations.clone())
 }
 
 fn agent_settings(config: &Config, origin: &str) -> Result<agent::Settings, BadSetup> {
