@@ -31,6 +31,8 @@ fn main() {
         tasks: settings.max_tasks,
         bindings: settings.max_bindings,
         binding_ttl: settings.binding_ttl,
+        messages: 1000,
+        message_ttl: settings.max_hold,
     });
     let all = Conversations::new(settings, Store::Memory(memory));
     let scope: Arc<str> = "http://127.0.0.1:9999".into();

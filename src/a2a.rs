@@ -5,6 +5,7 @@ use bytes::Bytes;
 
 pub mod answer;
 pub mod detect;
+pub mod digest;
 pub mod facts;
 pub mod fault;
 pub mod headers;

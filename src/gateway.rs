@@ -9,6 +9,7 @@ use hyper::body::Incoming;
 use tokio_util::sync::CancellationToken;
 
 mod admit;
+mod again;
 mod body;
 mod cors;
 mod exchange;
@@ -36,7 +37,7 @@ use crate::{
     budget::{Budget, Hold},
     card::{Cards, Follow},
     config,
-    policy::conversation::Conversations,
+    policy::{conversation::Conversations, retry::Retries},
     reply::{Reply, Speech},
 };
 
@@ -73,6 +74,7 @@ struct Inner {
     last_peer: forward::Last,
     budget: Budget,
     conversations: Conversations,
+    retries: Retries,
     follow: Follow,
     stop: CancellationToken,
 }
@@ -105,6 +107,7 @@ impl Gateway {
             agent.sweep();
         }
         self.0.conversations.tick();
+        self.0.retries.tick();
     }
 }
 
@@ -177,14 +180,19 @@ impl Inner {
             .then(|| self.public(&head, &asked.matched, peer))
             .flatten();
         let sender = admit::asker(&head.headers, peer);
-        let fields = self.up(&read, head, to, peer);
-        let conversation = self
-            .admit(&mut read.call, &asked.matched, &fields, sender, to)
+        let mut fields = self.up(&read, head, to, peer);
+        let admitted = self
+            .admit(&mut read, &asked.matched, &fields, sender, to)
             .await?;
-        let followed = to.op == Some(Op::Send)
-            || !conversation.can_be_left_at_once()
-            || self.follows_stream(&conversation);
-        to.learn = conversation.learns();
+        if to.streams() && !read.call.op.streams() {
+            again::one_document(&mut fields);
+        }
+        let permit = admitted.permit;
+        let followed = read.call.op == Op::Send
+            || permit.first.is_some()
+            || !permit.can_be_left_at_once()
+            || self.follows_stream(&permit);
+        to.learn = permit.learns();
         let exchange = exchange::Exchange {
             gateway: self.clone(),
             route: asked.matched.route,
@@ -195,7 +203,9 @@ impl Inner {
             lost: read.lost,
             public,
             report,
-            care: conversation,
+            permit,
+            said: admitted.said,
+            look: admitted.look,
             answered: false,
             hold,
         };

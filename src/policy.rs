@@ -1,3 +1,87 @@
 //! What decides whether a call may go on: guards that a call takes on its way in, and that settle when dropped.
 //! Policies see facts read from canonical text, never the client's spelling, and never talk to the agent.
+use http::HeaderMap;
+
 pub mod conversation;
+pub mod retry;
+
+use bytes::Bytes;
+
+use crate::{
+    a2a::{Fault, answer::Seen},
+    state::Settling,
+};
+use conversation::Care;
+use retry::First;
+
+/// What a call was admitted with, and owes news of its answer. Dropping it settles all.
+#[derive(Default)]
+pub struct Permit {
+    /// Its conversation.
+    pub slot: Care,
+    /// Its message, where it may be sent again.
+    pub first: Option<Box<First>>,
+}
+
+impl Permit {
+    /// Whether it sends a message, and so has to know what comes of it.
+    pub const fn sends(&self) -> bool {
+        matches!(self.slot, Care::Permit(_)) || self.first.is_some()
+    }
+
+    /// The call is about to go out.
+    pub fn goes_out(&mut self) -> Result<(), Fault> {
+        if let Care::Permit(permit) = &mut self.slot {
+            permit.goes_out()?;
+        }
+        if let Some(first) = &mut self.first {
+            first.goes_out();
+        }
+        Ok(())
+    }
+
+    /// An event and the agent's text of it. What it settles is to be waited for before the client sees it.
+    pub fn seen(&mut self, seen: &Seen, text: &[u8]) -> Settling {
+        if let Some(first) = &mut self.first {
+            first.seen(seen, text);
+        }
+        self.slot.seen(seen)
+    }
+
+    /// The agent's whole answer. What it settles is to be waited for before the client sees it.
+    pub async fn answered(&mut self, seen: &Seen, fields: &HeaderMap, text: &Bytes) {
+        self.slot.seen(seen).done().await;
+        self.slot.left().done().await;
+        if let Some(first) = &mut self.first {
+            first.answered(seen, fields, text); // last: who waits for it finds the conversation free
+        }
+    }
+
+    /// The call failed, before or after somebody answered it.
+    pub fn failed(&mut self, fault: &Fault, answered: bool) -> Settling {
+        if let Some(first) = &mut self.first {
+            first.failed(fault, answered);
+        }
+        self.slot.failed(fault, answered)
+    }
+
+    /// Whether ids in answers are of use.
+    pub fn learns(&self) -> bool {
+        self.slot.learns() || self.first.as_ref().is_some_and(|first| first.learns())
+    }
+
+    /// Whether a message of it is at rest, or there is none.
+    pub fn is_settled(&self) -> bool {
+        self.slot.is_settled() && self.first.as_ref().is_none_or(|first| first.is_settled())
+    }
+
+    /// Whether its caller may leave even before the agent has said anything.
+    pub fn can_be_left_at_once(&self) -> bool {
+        self.slot.can_be_left_at_once()
+    }
+
+    /// Whether its caller may leave without anybody having to read on.
+    pub fn can_be_left(&self) -> bool {
+        self.slot.can_be_left() && self.first.as_ref().is_none_or(|first| first.can_be_left())
+    }
+}

@@ -17,10 +17,12 @@ use tokio::time::Instant;
 pub mod memory;
 pub mod recent;
 pub mod redis;
+pub mod retry;
 pub mod slot;
 
 use self::redis::Redis;
 use memory::Memory;
+use retry::{Begun, Record};
 use slot::{End, Entry, Holder, Mark, Newcomer};
 
 /// The first 16 bytes of a BLAKE3 over what is named; 32 hexadecimal digits for a person.
@@ -342,6 +344,30 @@ impl Store {
                 m.bind(context, agent);
             }
             Self::Redis(r) => r.bind_later(context, agent),
+        }
+    }
+
+    /// Remembers a message that is about to be sent, unless it was sent before.
+    pub async fn begin_retry(&self, message: Key, new: Record) -> Result<Begun, Trouble> {
+        match self {
+            Self::Memory(m) => Ok(m.begin_retry(message, new)),
+            Self::Redis(_) => Err(Trouble::Away), // settings refuse it: `retry.message_id` needs the memory store
+        }
+    }
+
+    /// What became of a message so far. Not waited for: until it is known, the message counts as running.
+    pub fn retry_is(&self, message: Key, record: Record) {
+        match self {
+            Self::Memory(m) => m.retry_is(message, record),
+            Self::Redis(_) => {}
+        }
+    }
+
+    /// The message of this token was never begun: whoever sends it again sends a new one. Not waited for.
+    pub fn forget_retry(&self, message: Key, token: u64) {
+        match self {
+            Self::Memory(m) => m.forget_retry(message, token),
+            Self::Redis(_) => {}
         }
     }
 

@@ -108,7 +108,7 @@ impl Job {
     fn request(&self, input: &str) -> Result<Translated, Fault> {
         let (head, body) = parted(input);
         let body = Bytes::copy_from_slice(body.as_bytes());
-        let Read { call, mut lost } = match self.from.binding {
+        let Read { call, mut lost, .. } = match self.from.binding {
             Binding::Rpc => self.read_rpc(&body)?,
             Binding::Rest => self.read_rest(head, &body)?,
         };

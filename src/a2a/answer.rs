@@ -102,6 +102,9 @@ pub fn document(
     if asked == Op::GetPush && sent == Op::ListPush {
         canonical = first_config(canonical)?;
     }
+    if asked.sends() && sent == Op::Get {
+        canonical.wrap("task"); // the task of a message that was sent before
+    }
     let seen = seen_in(asked, &canonical, to.learn);
     let same = from.shape == Shape::V10 && to.dialect.shape == Shape::V10;
     if same && let Some(text) = canonical.unchanged() {
@@ -400,20 +403,22 @@ fn translate(
     Ok(seen)
 }
 
-/// The agent's answer to `GetTask` as an event, appended as `event` does.
+/// The agent's answer to `GetTask` as an event, appended as `event` does, and what it says.
 pub fn task_event(
     to: &ReplyTo,
     from: Dialect,
     body: &[u8],
     options: &Options,
     out: &mut Vec<u8>,
-) -> Result<(), Fault> {
+) -> Result<Seen, Fault> {
     let mut notes = notes(to, options);
     let result = result_of(from, Op::Get, text_of(body)?, options)?;
     let task = from.shape.lift_result(Op::Get, result, &mut notes);
     let mut e = Obj::default();
     e.put("task", Node::Obj(task.map_err(|e| bad(&e))?));
-    write_event(to, &mut e, false, &mut notes, body, out)
+    let seen = seen_in(Op::Subscribe, &e, to.learn);
+    write_event(to, &mut e, false, &mut notes, body, out)?;
+    Ok(seen)
 }
 
 /// A canonical event, lowered and framed. `same` says that it is in the client's shape already, and `data` is

@@ -61,6 +61,10 @@ pub enum Kind {
     },
     /// The context belongs to another agent.
     ContextBound,
+    /// The id of an earlier message, on one that says something else, or whose answer is not kept.
+    DuplicateMessage,
+    /// An earlier attempt at this message was sent, and what became of it is not known.
+    OutcomeUnknown,
     /// The caller is not known.
     Unauthenticated,
     /// The caller may not.
@@ -111,6 +115,8 @@ pub struct Wire {
 
 impl Kind {
     /// The table (errors are those of v1.0 5.4, v0.3 8; the gateway's own codes lie outside the A2A range).
+    /// `OUTCOME_UNKNOWN` is told as a broken answer is, which is what made it; its gRPC status is not
+    /// `UNAVAILABLE`, since that invites to send the message under another id.
     #[rustfmt::skip]
     pub const fn wire(self) -> Wire {
         use Blame::{Agent, Caller, Gateway};
@@ -140,6 +146,8 @@ impl Kind {
             Self::ConversationBusy { conflict: false } => w(-32602, "CONVERSATION_BUSY",  "INVALID_ARGUMENT",    (400, 400, 200), "InvalidParams",                 Caller, false),
             Self::ConversationBusy { conflict: true }  => w(-32602, "CONVERSATION_BUSY",  "ABORTED",             (409, 409, 200), "InvalidParams",                 Caller, false),
             Self::ContextBound              => w(-32602, "CONTEXT_BOUND",                 "INVALID_ARGUMENT",    (400, 400, 200), "InvalidParams",                 Caller, false),
+            Self::DuplicateMessage          => w(-32602, "DUPLICATE_MESSAGE",             "INVALID_ARGUMENT",    (400, 400, 200), "InvalidParams",                 Caller, false),
+            Self::OutcomeUnknown            => w(-32603, "OUTCOME_UNKNOWN",               "UNKNOWN",             (502, 502, 200), "Internal",                      Agent,  true),
             Self::Unauthenticated           => w(-32000, "UNAUTHENTICATED",               "UNAUTHENTICATED",     (401, 401, 401), "Unauthenticated",               Caller, false),
             Self::AccessDenied              => w(-32000, "ACCESS_DENIED",                 "PERMISSION_DENIED",   (403, 403, 403), "AccessDenied",                  Caller, false),
             Self::RateLimited               => w(-32000, "RATE_LIMITED",                  "RESOURCE_EXHAUSTED",  (429, 429, 429), "RateLimited",                   Caller, false),
@@ -296,9 +304,14 @@ impl Fault {
         self
     }
 
-    /// Whether the agent may have begun work on what failed so (`conversations`: "started").
-    pub const fn may_have_started(&self) -> bool {
-        self.kind.wire().may_have_started
+    /// Whether the agent may have begun work on what failed so. Where somebody `answered`, 502, 503, 408 and 402 may
+    /// come from a proxy that lost the agent's answer.
+    pub const fn may_have_started(&self, answered: bool) -> bool {
+        let lost = matches!(
+            self.kind,
+            Kind::BackendUnreachable | Kind::Overloaded | Kind::SlowBody | Kind::QuotaExceeded
+        );
+        self.kind.wire().may_have_started || answered && lost
     }
 
     /// Adds words for the log.

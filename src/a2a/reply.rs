@@ -235,6 +235,8 @@ const fn domain(kind: Kind) -> &'static str {
         | Kind::TooLarge
         | Kind::ConversationBusy { .. }
         | Kind::ContextBound
+        | Kind::DuplicateMessage
+        | Kind::OutcomeUnknown
         | Kind::Unauthenticated
         | Kind::AccessDenied
         | Kind::RateLimited
@@ -358,6 +360,22 @@ mod tests {
                 504,
             ),
             (Kind::BackendBroken, -32603, "BACKEND_BROKEN", 200, 502, 502),
+            (
+                Kind::OutcomeUnknown,
+                -32603,
+                "OUTCOME_UNKNOWN",
+                200,
+                502,
+                502,
+            ),
+            (
+                Kind::DuplicateMessage,
+                -32602,
+                "DUPLICATE_MESSAGE",
+                200,
+                400,
+                400,
+            ),
         ] {
             for (dialect, wanted) in [
                 (Dialect::J03, rpc),

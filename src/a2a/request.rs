@@ -16,7 +16,9 @@ use crate::json::{self, Obj};
 
 mod outgoing;
 
-pub use outgoing::{Outgoing, ask_task, ask_tasks, fill_context, get_task, next_page, write};
+pub use outgoing::{
+    Outgoing, ask_now, ask_task, ask_tasks, fill_context, get_task, next_page, subscribe, write,
+};
 
 /// What was read: the call, and what its canonical form could not carry.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub struct Read {
     pub call: Call,
     /// What got lost on the way.
     pub lost: Vec<Loss>,
+    /// Its message's id is one of ours: whoever sends the message again cannot know it.
+    pub made_id: bool,
 }
 
 /// Reads a JSON-RPC request. `to` learns the id and the method's version, also from one that is refused.
@@ -191,6 +195,7 @@ fn lift(
     Ok(Read {
         call,
         lost: notes.lost,
+        made_id: notes.made_id,
     })
 }
 

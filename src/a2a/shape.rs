@@ -153,6 +153,8 @@ pub struct Notes<'o> {
     pub strict: bool,
     /// How this client writes `fileWithBytes`, once seen.
     pub twice: Option<bool>,
+    /// The message came without an id, and was given one.
+    pub made_id: bool,
     /// The context to name where the agent left it out and v0.3 requires it.
     pub context: Option<String>,
     /// At most so many messages of history in a task (v1.0 3.2.4).
@@ -169,6 +171,7 @@ impl<'o> Notes<'o> {
             lost: vec![],
             strict: false,
             twice: None,
+            made_id: false,
             context: None,
             history: None,
             last: false,

@@ -115,9 +115,11 @@ pub enum ByMessageId {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retry {
-    /// Whether a message with the id of an earlier one is that one, sent again.
+    /// Whether a message with the id of an earlier one of its caller is that one, sent again. Then the agent sees it
+    /// once, and the caller gets its answer or its task; what may have begun is never sent twice. Callers without a
+    /// credential are told apart by their address.
     pub message_id: ByMessageId,
-    /// How long a message is remembered.
+    /// How long a message is remembered, from the last news of it.
     #[serde(with = "Time")]
     pub window: Duration,
     /// The most messages that are remembered.

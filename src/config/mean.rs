@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::conversations::{Conversation, Retry, State};
+use super::conversations::{ByMessageId, Conversation, Retry, State};
 use super::raw::{self, Raw, StateSaid};
 use super::route::{Route, Target, Template};
 use super::sections::{Card, Dialects, Limits};
@@ -54,8 +54,8 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         compat: raw.compat,
         stream: raw.stream,
         conversation: conversation(raw.conversation, tree),
-        retry: retry(raw.retry, tree),
-        state: state(raw.state, tree),
+        retry: retry(&raw.retry, tree),
+        state: state(raw.state, &raw.retry, tree),
         push: raw.push,
         card: raw.card,
         http: http(raw.http, tree),
@@ -334,13 +334,13 @@ fn conversation(said: Conversation, tree: &mut Tree) -> Conversation {
     said
 }
 
-fn retry(said: Retry, tree: &mut Tree) -> Retry {
+fn retry(said: &Retry, tree: &mut Tree) -> Retry {
     let sizes = [("max_messages", said.max_messages)];
     above_zero("retry", &sizes, &[("window", said.window)], tree);
-    said
+    said.clone()
 }
 
-fn state(said: StateSaid, tree: &mut Tree) -> State {
+fn state(said: StateSaid, retry: &Retry, tree: &mut Tree) -> State {
     let (state, key) = match said {
         StateSaid::Full(state) => (state, "state.store"),
         StateSaid::Store(store) => {
@@ -371,6 +371,13 @@ fn state(said: StateSaid, tree: &mut Tree) -> State {
         ("settle_timeout", state.settle_timeout),
     ];
     above_zero("state", &[], &times, tree);
+    if retry.message_id == ByMessageId::On && !state.is_memory() {
+        // Another replica would send it again.
+        tree.wrong(
+            "retry.message_id",
+            "expected off: with a shared store it is not there yet",
+        );
+    }
     state
 }
 

@@ -17,7 +17,10 @@ use crate::{
         request,
         shape::State,
     },
-    policy::conversation::{Care, Evidence, LONGEST_CONTEXT, Question, Wanted},
+    policy::{
+        Permit,
+        conversation::{Care, Evidence, LONGEST_CONTEXT, Question, Wanted},
+    },
     state::slot::Asker,
 };
 
@@ -30,7 +33,7 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 impl Inner {
     /// What the call has to do with its conversation, once it may go on.
-    pub(super) async fn admit(
+    pub(super) async fn take_slot(
         self: &Arc<Self>,
         call: &mut Call,
         matched: &Matched<'_>,
@@ -150,8 +153,8 @@ impl Inner {
     }
 
     /// Whether a stream goes on when its client has left.
-    pub(super) fn follows_stream(&self, care: &Care) -> bool {
-        self.backend.follow_streams && matches!(care, Care::Permit(_))
+    pub(super) fn follows_stream(&self, permit: &Permit) -> bool {
+        self.backend.follow_streams && permit.sends()
     }
 }
 
@@ -227,7 +230,9 @@ impl Asking<'_> {
             lost: vec![],
             public: None,
             report: false,
-            care: Care::Nothing,
+            permit: Permit::default(),
+            said: None,
+            look: false,
             answered: false,
             hold: self.gateway.budget.hold(),
         };

@@ -30,7 +30,7 @@ use crate::{
     },
     agent,
     budget::Hold,
-    policy::conversation::Care,
+    policy::{Permit, retry::Said},
     reply::{AskTask, Reply, Stream},
 };
 
@@ -45,8 +45,12 @@ pub(super) struct Exchange {
     pub(super) lost: Vec<Loss>,
     pub(super) public: Option<Public>,
     pub(super) report: bool,
-    /// What it has to do with its conversation.
-    pub(super) care: Care,
+    /// What it owes news of its answer.
+    pub(super) permit: Permit,
+    /// What it is answered with instead: its message was sent before.
+    pub(super) said: Option<Arc<Said>>,
+    /// Its task goes before what is still to come of it.
+    pub(super) look: bool,
     /// The agent has answered: what fails from now on says nothing about whether it began.
     pub(super) answered: bool,
     pub(super) hold: Hold,
@@ -55,17 +59,20 @@ pub(super) struct Exchange {
 impl Exchange {
     /// Sends the call and gives the answer for the client.
     pub(super) async fn run(mut self) -> Result<Response<Reply>, Fault> {
+        if let Some(said) = self.said.take() {
+            return self.say(&said);
+        }
         let done = self.exchange().await;
         if let Err(fault) = &done {
             let ours = fault.blame == Blame::Gateway;
             if !(self.answered && ours) {
-                self.care.failed(fault, self.answered).done().await;
+                self.permit.failed(fault, self.answered).done().await;
             }
         }
         done
     }
 
-    async fn exchange(&mut self) -> Result<Response<Reply>, Fault> {
+    pub(super) async fn exchange(&mut self) -> Result<Response<Reply>, Fault> {
         let op = self.call.op;
         if op == Op::GetPush && self.call.facts.config.is_none() {
             self.call.op = Op::ListPush; // decision 16: v1.0 has no get without an id
@@ -80,6 +87,7 @@ impl Exchange {
         match (op.streams(), events) {
             (true, true) => self.stream(head, body),
             (true, false) => Box::pin(self.lone_event(head, body)).await,
+            (false, false) if self.to.streams() => Box::pin(self.task_alone(head, body)).await,
             (false, false) => self.document(head, body).await,
             (false, true) => Err(Fault::answer("events where one document was asked for")),
         }
@@ -146,9 +154,7 @@ impl Exchange {
             gateway.limits.first_byte
         };
         turn().await;
-        if let Care::Permit(permit) = &mut self.care {
-            permit.goes_out()?;
-        }
+        self.permit.goes_out()?;
         let sent = self.route.agent.send(request, deadline, again).await;
         sent.map_err(|e| unanswered(&e, op))
     }
@@ -169,9 +175,9 @@ impl Exchange {
         let to = self.to.clone();
         let hold = self.hold.another();
         let mut stream = Stream::new(body, to, self.gateway.speech.clone(), hold, stop);
-        let follows = self.gateway.follows_stream(&self.care);
+        let follows = self.gateway.follows_stream(&self.permit);
         let follow = self.gateway.follow.clone();
-        stream.cares(std::mem::take(&mut self.care), follow, follows);
+        stream.owes(std::mem::take(&mut self.permit), follow, follows);
         if let Some(task) = task {
             stream = stream.task_first(task);
         }
@@ -197,7 +203,9 @@ impl Exchange {
             lost: vec![],
             public: None,
             report: false,
-            care: Care::Nothing,
+            permit: Permit::default(),
+            said: None,
+            look: false,
             answered: false,
             hold: self.hold.another(),
         };
@@ -222,7 +230,7 @@ impl Exchange {
             &mut self.lost,
             &mut out,
         )?;
-        self.settle(&seen).await;
+        self.settle(&seen, &head.headers, &text).await;
         log_losses(&self.lost, self.call.op.name());
         Ok(self.respond(head, Framing::Events, StatusCode::OK, Some(out.into())))
     }
@@ -236,7 +244,7 @@ impl Exchange {
             self.translate(&self.to, &text)?
         };
         turn().await;
-        self.settle(&document.seen).await;
+        self.settle(&document.seen, &head.headers, &text).await;
         self.lost.append(&mut document.lost);
         log_losses(&self.lost, self.call.op.name());
         let status = match document.body {
@@ -247,12 +255,11 @@ impl Exchange {
     }
 
     /// Free before telling: the client's next message finds what this answer says.
-    async fn settle(&mut self, seen: &Seen) {
-        self.care.seen(seen).done().await;
-        self.care.left().done().await;
+    pub(super) async fn settle(&mut self, seen: &Seen, fields: &HeaderMap, text: &Bytes) {
+        self.permit.answered(seen, fields, text).await;
     }
 
-    fn translate(&self, to: &ReplyTo, text: &Bytes) -> Result<Document, Fault> {
+    pub(super) fn translate(&self, to: &ReplyTo, text: &Bytes) -> Result<Document, Fault> {
         let none = Public {
             interfaces: vec![],
             push: false,
@@ -265,7 +272,11 @@ impl Exchange {
         answer::document(to, dialect, sent, text, public, &self.gateway.options)
     }
 
-    async fn collect(&mut self, head: &Parts, body: agent::Body) -> Result<Bytes, Fault> {
+    pub(super) async fn collect(
+        &mut self,
+        head: &Parts,
+        body: agent::Body,
+    ) -> Result<Bytes, Fault> {
         let limits = &self.gateway.limits;
         let deadline = if self.call.op.sends() {
             limits.send
@@ -280,7 +291,7 @@ impl Exchange {
         whole.map_err(|e| unanswered(&e, self.call.op))
     }
 
-    fn respond(
+    pub(super) fn respond(
         &mut self,
         head: Parts,
         framing: Framing,

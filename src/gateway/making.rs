@@ -18,7 +18,10 @@ use crate::{
     card::{Cards, Follow},
     config::{self, BytesEncoding, Config, PushMode, RestDialect},
     json::Limits,
-    policy::conversation::Conversations,
+    policy::{
+        conversation::Conversations,
+        retry::{self, Retries},
+    },
     reply::Speech,
     state::{
         Store,
@@ -47,6 +50,7 @@ pub struct Setup {
     cards: Cards,
     budget: Budget,
     conversations: Conversations,
+    retries: Retries,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
 }
@@ -58,6 +62,7 @@ impl Setup {
         let cards = Cards::new(config.card.clone(), config.limits.card, options.clone());
         let budget = Budget::new(config.limits.buffered);
         let conversations = conversations(&config)?;
+        let retries = retries(&config, &conversations);
         let mut rooms = HashMap::new();
         let routes = config.routes.iter().map(|r| &r.backend);
         let mut origins: Vec<String> = routes
@@ -80,6 +85,7 @@ impl Setup {
             cards,
             budget,
             conversations,
+            retries,
             rooms,
         })
     }
@@ -141,6 +147,7 @@ impl Setup {
             last_peer: super::forward::Last::default(),
             budget: self.budget.clone(),
             conversations: self.conversations.clone(),
+            retries: self.retries.clone(),
             follow,
             stop,
         })))
@@ -180,8 +187,20 @@ fn conversations(config: &Config) -> Result<Conversations, BadSetup> {
         tasks: c.max_tasks,
         bindings: c.max_bindings,
         binding_ttl: c.binding_ttl,
+        messages: config.retry.max_messages,
+        message_ttl: config.retry.window,
     });
     Ok(Conversations::new(c.clone(), Store::Memory(memory)))
+}
+
+fn retries(config: &Config, conversations: &Conversations) -> Retries {
+    let settings = retry::Settings {
+        on: config.retry.message_id == config::ByMessageId::On,
+        window: config.retry.window,
+        longest: config.limits.send * 2, // the answer's head may take that long, and its body again
+        conflict: config.conversation.busy_status == config::BusyStatus::Conflict,
+    };
+    Retries::new(settings, conversations.clone())
 }
 
 fn agent_settings(config: &Config, origin: &str) -> Result<agent::Settings, BadSetup> {

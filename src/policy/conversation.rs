@@ -309,7 +309,7 @@ fn full(words: &'static str) -> Fault {
     fault.because(words)
 }
 
-fn away(trouble: Trouble) -> Fault {
+pub(super) fn away(trouble: Trouble) -> Fault {
     let mut fault = Fault::new(Kind::Overloaded, "the gateway's state store is away");
     fault.retry_after = Some(match trouble {
         Trouble::Away => 1,

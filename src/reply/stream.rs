@@ -35,7 +35,7 @@ use crate::{
     a2a::{Fault, Kind, Op, answer, fault::Blame, reply::ReplyTo},
     agent,
     budget::Hold,
-    policy::conversation::Care,
+    policy::Permit,
     sse,
     state::Settling,
 };
@@ -64,8 +64,8 @@ pub struct Stream<B> {
     /// Turns since we last listened for `stop`.
     turns: u8,
     hold: Hold,
-    /// What the call has to do with its conversation.
-    care: Care,
+    /// What the call owes news of its events.
+    permit: Permit,
     /// Its settlement is on its way to the store, and what shows it waits here.
     settling: Option<Wait>,
     ready: Vec<u8>,
@@ -118,7 +118,7 @@ where
             stop: Some(Box::pin(stop)),
             turns: 0,
             hold,
-            care: Care::Nothing,
+            permit: Permit::default(),
             settling: None,
             ready: vec![],
             follow: None,
@@ -126,17 +126,17 @@ where
         }
     }
 
-    /// It looks after its conversation, also when its client has left: then it goes on by `follow` until the task
+    /// It looks after what it owes, also when its client has left: then it goes on by `follow` until the task
     /// is known, or, if `whole`, until it ends.
-    pub fn cares(&mut self, care: Care, follow: Follow, whole: bool) {
-        self.care = care;
+    pub fn owes(&mut self, permit: Permit, follow: Follow, whole: bool) {
+        self.permit = permit;
         self.follow = Some((follow, whole));
     }
 
     /// Whether somebody must read on though its client has left.
     fn must_go_on(&self) -> bool {
         let whole = self.follow.as_ref().is_some_and(|(_, whole)| *whole);
-        !self.ended && (!self.care.can_be_left() || whole && !self.care.is_settled())
+        !self.ended && (!self.permit.can_be_left() || whole && !self.permit.is_settled())
     }
 
     /// The same, beginning with the task.
@@ -288,9 +288,9 @@ where
             let start = out.len();
             out.extend_from_slice(event.head);
             let seen = self.voice.say(data, false, out)?;
-            let settling = self.care.seen(&seen);
+            let settling = self.permit.seen(&seen, data);
             wait_for(settling, &mut self.settling);
-            self.voice.to.learn = self.care.learns();
+            self.voice.to.learn = self.permit.learns();
             if self.voice.waits(&seen) {
                 out.truncate(start);
                 out.extend_from_slice(event.head);
@@ -324,7 +324,7 @@ where
         out.extend_from_slice(&head);
         match self.voice.say(&data, true, out) {
             Ok(seen) => {
-                wait_for(self.care.seen(&seen), &mut self.settling);
+                wait_for(self.permit.seen(&seen, &data), &mut self.settling);
                 Step::End
             }
             Err(fault) if fault.kind == Kind::InvalidAgentResponse => {
@@ -346,7 +346,7 @@ where
     fn fail(&mut self, fault: &Fault, out: &mut Vec<u8>) -> Step {
         let dialect = self.voice.to.dialect.name();
         if fault.blame != Blame::Gateway {
-            wait_for(self.care.failed(fault, true), &mut self.settling); // else nothing is known of the agent
+            wait_for(self.permit.failed(fault, true), &mut self.settling); // else nothing is known of the agent
         }
         match fault.blame {
             Blame::Caller => tracing::debug!(dialect, %fault, "a stream ended with an error frame"),

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::{
     ByKey, Key, Shown, Take,
     recent::Recent,
+    retry::{Begun, Record},
     slot::{End, Entry, Mark, Millis, Newcomer, Times},
 };
 
@@ -30,6 +31,10 @@ pub struct Settings {
     pub bindings: usize,
     /// How long a binding lasts without use.
     pub binding_ttl: Duration,
+    /// Messages that are remembered in case they are sent again.
+    pub messages: usize,
+    /// How long one is, from the last news of it.
+    pub message_ttl: Duration,
 }
 
 /// The store.
@@ -47,6 +52,7 @@ struct Shard {
     slots: HashMap<Key, Entry, ByKey>,
     tasks: Recent<Box<str>>,
     bindings: Recent<(Box<str>, Millis)>,
+    messages: Recent<(Record, Millis)>,
 }
 
 impl Memory {
@@ -57,6 +63,7 @@ impl Memory {
                 slots: HashMap::default(),
                 tasks: Recent::new(settings.tasks / SHARDS),
                 bindings: Recent::new(settings.bindings / SHARDS),
+                messages: Recent::new(settings.messages / SHARDS),
             })
         };
         Self {
@@ -187,8 +194,7 @@ impl Memory {
 
     pub(super) fn bind(&self, context: Key, agent: &str) -> Option<Box<str>> {
         let now = self.now();
-        let ttl = self.settings.binding_ttl.as_millis();
-        let until = now.saturating_add(Millis::try_from(ttl).unwrap_or(Millis::MAX));
+        let until = after(now, self.settings.binding_ttl);
         let mut shard = self.shard(context).lock();
         if let Some((bound, good)) = shard.bindings.get(&context)
             && *good > now
@@ -201,6 +207,42 @@ impl Memory {
         }
         shard.bindings.put(context, (agent.into(), until));
         None
+    }
+
+    pub(super) fn begin_retry(&self, message: Key, mut new: Record) -> Begun {
+        let now = self.now();
+        let until = after(now, self.settings.message_ttl);
+        let mut shard = self.shard(message).lock();
+        if let Some((old, good)) = shard.messages.get(&message)
+            && *good > now
+        {
+            return old.met_by(&new, now);
+        }
+        new.began = now;
+        shard.messages.put(message, (new, until));
+        Begun::New
+    }
+
+    pub(super) fn retry_is(&self, message: Key, mut record: Record) {
+        let now = self.now();
+        let until = after(now, self.settings.message_ttl);
+        let mut shard = self.shard(message).lock();
+        record.began = now;
+        if let Some((old, good)) = shard.messages.get(&message) {
+            if old.token != record.token && *good > now {
+                return; // it was forgotten while it ran, and sent again
+            }
+            record.began = old.began;
+        }
+        shard.messages.put(message, (record, until));
+    }
+
+    pub(super) fn forget_retry(&self, message: Key, token: u64) {
+        let mut shard = self.shard(message).lock();
+        let old = shard.messages.get(&message);
+        if old.is_some_and(|(old, _)| old.token == token) {
+            shard.messages.remove(&message);
+        }
     }
 
     /// Lets time pass in one shard: what nobody asks for must go as well.
@@ -220,6 +262,10 @@ impl Memory {
     pub fn held(&self) -> usize {
         self.held.load(Relaxed)
     }
+}
+
+fn after(now: Millis, wait: Duration) -> Millis {
+    now.saturating_add(Millis::try_from(wait.as_millis()).unwrap_or(Millis::MAX))
 }
 
 #[cfg(test)]

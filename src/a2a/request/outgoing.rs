@@ -213,6 +213,18 @@ pub fn ask_task(task: &str, tenant: Option<&str>) -> Call {
     ours(Op::Get, &[("id", task)], tenant, &[("historyLength", "0")])
 }
 
+/// The question for the task of a message that was sent before, with as much history as that asked for.
+pub fn ask_now(task: &str, tenant: Option<&str>, history: Option<u64>) -> Call {
+    let history = history.map(|n| n.to_string());
+    let history = history.as_deref().map(|n| ("historyLength", n));
+    ours(Op::Get, &[("id", task)], tenant, history.as_slice())
+}
+
+/// The call for what is still to come of a task.
+pub fn subscribe(task: &str, tenant: Option<&str>) -> Call {
+    ours(Op::Subscribe, &[("id", task)], tenant, &[])
+}
+
 /// The question for the tasks of a context, a page of them.
 pub fn ask_tasks(context: &str, tenant: Option<&str>, page: Option<&str>) -> Call {
     let mut words = vec![("contextId", context)];
@@ -229,7 +241,7 @@ fn ours(
     op: Op,
     words: &[(&'static str, &str)],
     tenant: Option<&str>,
-    numbers: &[(&'static str, &'static str)],
+    numbers: &[(&'static str, &str)],
 ) -> Call {
     let mut r = Obj::default();
     for (key, value) in tenant.iter().map(|t| ("tenant", *t)).chain(words.to_vec()) {

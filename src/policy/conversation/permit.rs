@@ -116,14 +116,9 @@ impl Permit {
         self.settle(&end)
     }
 
-    /// It failed. Free only if the agent cannot have begun. Where somebody answered, 502, 503 and 408 may come from
-    /// a proxy that lost the agent's answer.
+    /// It failed, before or after somebody answered. Free only if the agent cannot have begun.
     pub fn failed(&mut self, fault: &Fault, answered: bool) -> Settling {
-        let lost = matches!(
-            fault.kind,
-            Kind::BackendUnreachable | Kind::Overloaded | Kind::SlowBody | Kind::QuotaExceeded
-        );
-        let may_run = fault.may_have_started() || self.replied || answered && lost;
+        let may_run = fault.may_have_started(answered) || self.replied;
         let end = if may_run { self.end() } else { End::Free };
         self.settle(&end)
     }

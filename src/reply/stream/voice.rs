@@ -62,6 +62,7 @@ impl Voice {
             &self.speech.options,
             out,
         )
+        .map(drop)
     }
 
     /// Whether an event waits to learn whether it is the last.

@@ -52,9 +52,10 @@ fn lift_send(r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
 }
 
 /// Gives a message without an id one: other agents than the caller's own may be strict (10-proto REQUIRED).
-pub(in crate::a2a::shape) fn with_id(m: &mut Obj<'_>, notes: &Notes<'_>) {
+pub(in crate::a2a::shape) fn with_id(m: &mut Obj<'_>, notes: &mut Notes<'_>) {
     let missing = m.raw("messageId").is_none_or(|id| id == "\"\"");
     if missing && notes.options.generate_message_id {
+        notes.made_id = true;
         m.put("messageId", Node::string(uuid::Uuid::new_v4().to_string()));
     }
 }

@@ -215,7 +215,7 @@ fn a_store_that_lost_its_data_is_quiet_first() {
     };
     let take = Op::Take(None, wants(1, None));
     assert_eq!(ask(&take, 0).told, Told::Quiet);
-    // A slot is put back meanwhile, and settled; a message that is out already is told.
+    // A slot is put back meanwhile, and settled.
     let free = Op::Settle(2, End::Free);
     assert_eq!(ask(&free, 4000).told, Told::Yes);
     assert_eq!(ask(&take, 4000).told, Told::Quiet);
