@@ -4,7 +4,7 @@
 //! Two stores. [`memory::Memory`] serves one process: its holders are values, which settle when dropped, so that its
 //! leases never lapse. `redis` serves all replicas, with leases in the store's own time. Neither ever sees a
 //! credential or content: keys are digests, and callers are, too.
-use std::{fmt, pin::Pin, str::FromStr};
+use std::{fmt, pin::Pin, str::FromStr, sync::Arc};
 
 use tokio::time::Instant;
 
@@ -93,7 +93,7 @@ pub struct Shown {
 /// Where it is kept.
 pub enum Store {
     /// In this process.
-    Memory(Memory),
+    Memory(Arc<Memory>),
 }
 
 impl Settling {
@@ -235,9 +235,9 @@ impl Store {
     }
 
     /// Whether other processes change it, too.
-    pub const fn is_shared(&self) -> bool {
+    pub fn is_shared(&self) -> bool {
         match self {
-            Self::Memory(_) => false,
+            Self::Memory(m) => m.leases(),
         }
     }
 

@@ -151,7 +151,7 @@ fn conversations(config: &Config) -> Conversations {
         bindings: c.max_bindings,
         binding_ttl: c.binding_ttl,
     });
-    Conversations::new(c.clone(), Store::Memory(memory))
+    Conversations::new(c.clone(), Store::Memory(memory.into()))
 }
 
 fn agent_settings(config: &Config, origin: &str) -> Result<agent::Settings, BadSetup> {
