@@ -263,14 +263,13 @@ impl Conversations {
             Some(task) => Question::Task(task.clone()),
             None => Question::Tasks(context.into()),
         };
-        let asked = self
-            .0
+        let inner = &self.0;
+        let whom = (wanted.asker, now);
+        let answer = inner
             .questions
-            .ask(key, holder.mark(), wanted.asker, || ask(question));
-        let Some((evidence, asked_as)) = asked.await else {
-            return Verdict::Nothing;
-        };
-        judge(holder, evidence, asked_as, now, &self.0.settings)
+            .ask(key, holder.mark(), whom, || ask(question));
+        let judged = |answer| judge(holder, answer, &inner.settings);
+        answer.await.map_or(Verdict::Nothing, judged)
     }
 
     /// A slot came free: who waits for it here may look.
