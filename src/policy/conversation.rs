@@ -110,7 +110,7 @@ impl Conversations {
         if released {
             tracing::warn!(conversation = %key, "a conversation was released by an operator");
         }
-        self.freed(key);
+        self.changed(key);
         Ok(released)
     }
 
@@ -210,9 +210,8 @@ impl Conversations {
                                 return Ok(Permit::new(self, wanted, key, token, until));
                             }
                             Take::Full => return Err(no_slot()),
-                            Take::Busy(other, _) => holder = other,
+                            Take::Busy(other, _) => holder = other, // it is asked about next
                         }
-                        next = Duration::ZERO;
                     }
                     Verdict::GoesOn(task) => {
                         inner.store.goes_on(key, holder.mark(), &task).await;
@@ -272,8 +271,8 @@ impl Conversations {
         answer.await.map_or(Verdict::Nothing, judged)
     }
 
-    /// A slot came free: who waits for it here may look.
-    fn freed(&self, key: Key) {
+    /// A slot came free, or nobody is in flight there any more: who waits for it here may look, and ask.
+    fn changed(&self, key: Key) {
         self.0.queue.wake(key);
     }
 
