@@ -152,10 +152,10 @@ impl Store {
         }
     }
 
-    /// The marked holder's task goes on.
-    pub async fn goes_on(&self, key: Key, seen: Mark, task: &str) {
+    /// The marked holder's task goes on, or some task of a conversation whose holder has none.
+    pub async fn goes_on(&self, key: Key, seen: Mark) {
         match self {
-            Self::Memory(m) => m.goes_on(key, seen, task),
+            Self::Memory(m) => m.goes_on(key, seen),
         }
     }
 

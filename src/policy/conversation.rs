@@ -214,7 +214,7 @@ impl Conversations {
                         }
                     }
                     Verdict::GoesOn(task) => {
-                        inner.store.goes_on(key, holder.mark(), &task).await;
+                        inner.store.goes_on(key, holder.mark()).await;
                         holder.task = Some(task);
                     }
                     Verdict::Nothing => {}

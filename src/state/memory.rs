@@ -126,9 +126,9 @@ impl Memory {
         self.change(key, |entry, now, times| entry.free(seen, now, times))
     }
 
-    pub(super) fn goes_on(&self, key: Key, seen: Mark, task: &str) {
+    pub(super) fn goes_on(&self, key: Key, seen: Mark) {
         self.change(key, |entry, now, times| {
-            entry.goes_on(seen, task, now, times);
+            entry.goes_on(seen, now, times);
         });
     }
 

@@ -313,3 +313,23 @@ async fn a_shared_answer_is_as_old_as_its_question() {
     assert!(early.is_err(), "it may not be shown yet");
     assert!(late.is_err(), "asked now, the agent shows it");
 }
+
+/// It may be that of another message, which waited for authentication and went on by itself.
+#[tokio::test(start_paused = true)]
+async fn a_task_from_a_list_does_not_stand_for_a_lost_message() {
+    let of = reject();
+    drop(out(&of, None).await);
+    let running = async |_| Evidence::Running("other".into());
+    assert!(of.admit(wanted(None), running).await.is_err());
+    advance(Duration::from_millis(250)).await;
+    let rests = async |question| match question {
+        Question::Task(_) => Evidence::Terminal,
+        Question::Tasks(_) => Evidence::NoTask,
+    };
+    assert!(
+        of.admit(wanted(None), rests).await.is_err(),
+        "not shown yet"
+    );
+    advance(Duration::from_secs(5)).await;
+    assert!(of.admit(wanted(None), rests).await.is_ok());
+}
