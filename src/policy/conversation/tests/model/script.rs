@@ -48,6 +48,8 @@ pub(super) struct Script {
     pub(super) hides: bool,
     /// Tasks wait for authentication, and go on by themselves.
     pub(super) auth: bool,
+    /// Messages are shown as late as may be.
+    pub(super) slow: bool,
     pub(super) resets: usize,
     pub(super) deaths: usize,
     pub(super) steps: usize,
@@ -107,6 +109,7 @@ impl Script {
             lists: !dice.one_in(5),
             hides: !dice.one_in(4),
             auth: dice.one_in(3),
+            slow: dice.one_in(2),
             resets: dice.below(3),
             deaths: usize::from(kept == Kept::Shared) * dice.below(3),
             steps: 30 + dice.below(120),

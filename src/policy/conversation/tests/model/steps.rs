@@ -62,7 +62,14 @@ impl Play {
         self.of_gateways(&mut all);
         if dice.one_in(4) || all.is_empty() {
             let ms = dice.of(&[1, 50, 200, 250, 250, 260, 1_000, 2_100, 4_800, 5_000, 9_000]);
-            match self.room().min(ms) {
+            // Now and then just up to where a message is to be shown.
+            let room = self.room();
+            let ms = if room < 5_000 && dice.one_in(4) {
+                room
+            } else {
+                ms
+            };
+            match room.min(ms) {
                 0 => {}
                 ms => return Some(Step::Passes(ms)),
             }
@@ -116,6 +123,7 @@ impl Play {
         let bare = job.is_bare();
         match job.at {
             At::Home => return,
+            At::Net | At::Arrived if self.script.slow && self.room() > 0 => {}
             At::Net => all.extend([Step::Arrives(i), Step::AgentRefuses(i)]),
             At::Arrived => all.push(Step::Shows(i)),
             At::Works if bare => all.push(Step::Comes(i, At::Ended)),
