@@ -53,11 +53,6 @@ pub(super) struct Agent {
 }
 
 impl Job {
-    /// Its work can go on, or begin.
-    pub(super) const fn lives(&self) -> bool {
-        matches!(self.at, At::Net | At::Arrived | At::Works)
-    }
-
     pub(super) fn is_bare(&self) -> bool {
         self.spec.kind == Kind::Bare
     }
@@ -112,9 +107,26 @@ impl Agent {
 
     /// A message comes in; one for a task that does not wait for it is refused.
     pub(super) fn arrives(&mut self, i: usize) {
-        let fits = self.jobs[i].spec.task == Task::New
-            || matches!(self.state(&self.task_of(i)), Some(At::Input | At::Auth));
-        self.jobs[i].at = if fits { At::Arrived } else { At::Never };
+        let at = if self.fits(i) { At::Arrived } else { At::Never };
+        self.jobs[i].at = at;
+    }
+
+    fn fits(&self, i: usize) -> bool {
+        let waits = |state| matches!(state, Some(At::Input | At::Auth));
+        self.jobs[i].spec.task == Task::New || waits(self.state(&self.task_of(i)))
+    }
+
+    /// Its work goes on, or can begin.
+    pub(super) fn lives(&self, i: usize) -> bool {
+        match self.jobs[i].at {
+            At::Net => self.fits(i),
+            At::Arrived | At::Works => true,
+            At::Home | At::Auth | At::Input | At::Ended | At::Never => false,
+        }
+    }
+
+    pub(super) fn has_forgotten(&self, i: usize) -> bool {
+        self.forgotten.contains(&self.task_of(i))
     }
 
     pub(super) fn forget(&mut self, task: Box<str>) {

@@ -199,7 +199,7 @@ impl Play {
         };
         let counts = |i: &usize| {
             let job = &self.agent.jobs[*i];
-            job.lives() && job.spec.context && !job.woke && !job.hidden && !by_time(*i)
+            self.agent.lives(*i) && job.spec.context && !job.woke && !job.hidden && !by_time(*i)
         };
         let live: Vec<usize> = (0..self.messages.len()).filter(counts).collect();
         if live.len() > 1 {

@@ -110,9 +110,9 @@ impl Script {
             hides: !dice.one_in(4),
             auth: dice.one_in(3),
             slow: dice.one_in(2),
-            resets: dice.below(3),
+            resets: dice.below(4),
             deaths: usize::from(kept == Kept::Shared) * dice.below(3),
-            steps: 30 + dice.below(120),
+            steps: 40 + dice.below(160),
         }
     }
 }

@@ -2,6 +2,7 @@
 use tokio::time::Instant;
 
 use super::{
+    Kept,
     agent::{At, TRANSIT},
     dice::Dice,
     play::{Play, Stage},
@@ -59,6 +60,7 @@ impl Play {
             self.of_message(i, &mut all);
             self.of_agent(i, &mut all);
         }
+        all.extend_from_within(..); // a client's looks and deaths are rarer
         self.of_gateways(&mut all);
         if dice.one_in(4) || all.is_empty() {
             let ms = dice.of(&[1, 50, 200, 250, 250, 260, 1_000, 2_100, 4_800, 5_000, 9_000]);
@@ -113,7 +115,8 @@ impl Play {
             }
             Stage::Over => {}
         }
-        if m.token.is_some() && m.permit.is_some() {
+        let leased = self.script.kept == Kept::Shared;
+        if leased && m.token.is_some() && m.permit.is_some() {
             all.push(Step::Renews(i));
         }
     }
@@ -137,6 +140,7 @@ impl Play {
             At::Auth if self.agent.state(&self.agent.task_of(i)) == Some(At::Auth) => {
                 all.push(Step::Comes(i, At::Works));
             }
+            At::Ended if bare || self.agent.has_forgotten(i) => {}
             At::Auth | At::Input | At::Never => {}
             At::Ended => all.push(Step::Forgets(i)),
         }
