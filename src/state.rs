@@ -9,6 +9,7 @@ use std::{
     hash::{BuildHasher, Hash, Hasher, RandomState},
     pin::Pin,
     str::FromStr,
+    sync::Arc,
     time::Duration,
 };
 
@@ -181,7 +182,7 @@ pub struct Shown {
 /// Where it is kept.
 pub enum Store {
     /// In this process.
-    Memory(Memory),
+    Memory(Arc<Memory>),
     /// In a Redis or Valkey that all replicas share.
     Redis(Redis),
 }
@@ -246,11 +247,11 @@ impl Store {
         }
     }
 
-    /// The marked holder's task goes on.
-    pub async fn goes_on(&self, key: Key, seen: Mark, task: &str) {
+    /// The marked holder's task goes on, or some task of a conversation whose holder has none.
+    pub async fn goes_on(&self, key: Key, seen: Mark) {
         match self {
-            Self::Memory(m) => m.goes_on(key, seen, task),
-            Self::Redis(r) => r.goes_on(key, seen, task).await,
+            Self::Memory(m) => m.goes_on(key, seen),
+            Self::Redis(r) => r.goes_on(key, seen).await,
         }
     }
 
@@ -372,9 +373,9 @@ impl Store {
     }
 
     /// Whether other processes change it, too.
-    pub const fn is_shared(&self) -> bool {
+    pub fn is_shared(&self) -> bool {
         match self {
-            Self::Memory(_) => false,
+            Self::Memory(m) => m.leases(),
             Self::Redis(_) => true,
         }
     }

@@ -190,7 +190,7 @@ fn conversations(config: &Config) -> Result<Conversations, BadSetup> {
         messages: config.retry.max_messages,
         message_ttl: config.retry.window,
     });
-    Ok(Conversations::new(c.clone(), Store::Memory(memory)))
+    Ok(Conversations::new(c.clone(), Store::Memory(memory.into())))
 }
 
 fn retries(config: &Config, conversations: &Conversations) -> Retries {

@@ -110,7 +110,7 @@ impl Conversations {
         if released {
             tracing::warn!(conversation = %key, "a conversation was released by an operator");
         }
-        self.freed(key);
+        self.changed(key);
         Ok(released)
     }
 
@@ -212,12 +212,11 @@ impl Conversations {
                                 return Ok(Permit::new(self, wanted, key, token, until));
                             }
                             Take::Full => return Err(no_slot()),
-                            Take::Busy(other, _) => holder = other,
+                            Take::Busy(other, _) => holder = other, // it is asked about next
                         }
-                        next = Duration::ZERO;
                     }
                     Verdict::GoesOn(task) => {
-                        inner.store.goes_on(key, holder.mark(), &task).await;
+                        inner.store.goes_on(key, holder.mark()).await;
                         holder.task = Some(task);
                     }
                     Verdict::Nothing => {}
@@ -265,18 +264,17 @@ impl Conversations {
             Some(task) => Question::Task(task.clone()),
             None => Question::Tasks(context.into()),
         };
-        let asked = self
-            .0
+        let inner = &self.0;
+        let whom = (wanted.asker, now);
+        let answer = inner
             .questions
-            .ask(key, holder.mark(), wanted.asker, || ask(question));
-        let Some((evidence, asked_as)) = asked.await else {
-            return Verdict::Nothing;
-        };
-        judge(holder, evidence, asked_as, now, &self.0.settings)
+            .ask(key, holder.mark(), whom, || ask(question));
+        let judged = |answer| judge(holder, answer, &inner.settings);
+        answer.await.map_or(Verdict::Nothing, judged)
     }
 
-    /// A slot came free: who waits for it here may look.
-    fn freed(&self, key: Key) {
+    /// A slot came free, or nobody is in flight there any more: who waits for it here may look, and ask.
+    fn changed(&self, key: Key) {
         self.0.queue.wake(key);
     }
 

@@ -122,7 +122,7 @@ impl Memory {
                 None if full => Take::Full,
                 None => {
                     entry.take(of, now, times);
-                    Take::Taken(None)
+                    Take::Taken(times.lease.map(|lease| Instant::now() + lease))
                 }
             }
         })
@@ -136,9 +136,9 @@ impl Memory {
         self.change(key, |entry, now, times| entry.free(seen, now, times))
     }
 
-    pub(super) fn goes_on(&self, key: Key, seen: Mark, task: &str) {
+    pub(super) fn goes_on(&self, key: Key, seen: Mark) {
         self.change(key, |entry, now, times| {
-            entry.goes_on(seen, task, now, times);
+            entry.goes_on(seen, now, times);
         });
     }
 
@@ -256,6 +256,17 @@ impl Memory {
             !entry.is_free()
         });
         self.held.fetch_sub(before - shard.slots.len(), Relaxed);
+    }
+
+    /// Whether holders must say that they are there: tests let several gateways share one.
+    pub(super) fn leases(&self) -> bool {
+        self.settings.times.lease.is_some()
+    }
+
+    /// The holder is still there.
+    #[cfg(test)]
+    pub(crate) fn renew(&self, key: Key, token: u64) -> bool {
+        self.change(key, |entry, now, times| entry.renew(token, now, times))
     }
 
     /// Conversations that are held.

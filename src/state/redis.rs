@@ -222,9 +222,9 @@ impl Redis {
         }))
     }
 
-    pub(super) async fn goes_on(&self, key: Key, seen: Mark, task: &str) {
+    pub(super) async fn goes_on(&self, key: Key, seen: Mark) {
         // What cannot be told is learned again by the next question.
-        let _ = self.slot(key, Op::GoesOn(seen, task.into())).await;
+        let _ = self.slot(key, Op::GoesOn(seen)).await;
     }
 
     pub(super) fn name(&self, key: Key, token: u64, task: &str) {

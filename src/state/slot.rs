@@ -7,7 +7,7 @@
 //!  ▲                 │ at rest, a bare message, a fault "not started" before any task           │
 //!  ◄─────────────────┤                                                        at rest (asked    │
 //!  ▲                 │ reset, timeout, 5xx, no task known                     since it is Held) │
-//!  │                 └───────────────────► Unknown ─── a task not at rest ────────────────────► │
+//!  │                 └───────────────────► Unknown ─── named after a lapse ───────────────────► │
 //!  ◄── no task ──────────────────────────────┘                                                  │
 //!  ◄────────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
@@ -256,19 +256,14 @@ impl Entry {
         self.holders.len() != before
     }
 
-    /// Evidence that this task of the marked holder goes on: it has that long again.
-    pub fn goes_on(&mut self, seen: Mark, task: &str, now: Millis, times: &Times) {
+    /// Evidence that the marked holder's task goes on, or, where it has none, some task of the conversation: it has
+    /// that long again. A task that a list shows need not be that of the message whose answer was lost, so that it
+    /// does not become the holder's: it could come to rest before the message is shown.
+    pub fn goes_on(&mut self, seen: Mark, now: Millis, times: &Times) {
         self.lapse(now, times);
         let found = self.holders.iter_mut().find(|h| h.mark() == seen);
-        let Some(holder) = found.filter(|h| h.phase != Phase::InFlight) else {
-            return;
-        };
-        if holder.task.as_deref() == Some(task) {
+        if let Some(holder) = found.filter(|h| h.phase != Phase::InFlight) {
             holder.until = now + millis(times.max_hold); // no evidence loses its worth by it
-        } else {
-            holder.task = Some(task.into());
-            holder.resumes = false;
-            holder.leave(now, now + millis(times.settle), times);
         }
     }
 

@@ -184,9 +184,7 @@ impl Permit {
             return Settling::Done;
         };
         let settling = self.of.0.store.settle(key, self.token, end.clone());
-        if *end == End::Free {
-            self.of.freed(key);
-        }
+        self.of.changed(key);
         settling
     }
 }
@@ -198,11 +196,8 @@ impl Drop for Permit {
         }
         let end = self.end();
         let Some(key) = self.key else { return };
-        let free = end == End::Free;
         self.of.0.store.settle_later(key, self.token, end);
-        if free {
-            self.of.freed(key);
-        }
+        self.of.changed(key);
     }
 }
 
@@ -252,7 +247,7 @@ impl Watch {
         }
         let (of, key, mark) = (self.of.clone(), self.key, self.mark);
         let settling = of.0.store.free(key, mark);
-        of.freed(key);
+        of.changed(key);
         settling
     }
 }

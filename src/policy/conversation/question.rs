@@ -63,21 +63,15 @@ pub(super) enum Verdict {
     Nothing,
 }
 
-/// What evidence proves about a holder that is not in flight, as seen at `now` before it was asked for.
+/// What an answer proves about a holder that is not in flight.
 ///
 /// An agent may not show yet what it has just received: *none*, *not found* and the interrupted state of a task
 /// that the message resumed count only from `settled` on. The first two count only as seen by the caller who took
 /// the slot: others are told so of tasks that are not theirs.
-pub(super) fn judge(
-    holder: &Holder,
-    evidence: Evidence,
-    asker: Asker,
-    now: Millis,
-    settings: &config::Conversation,
-) -> Verdict {
-    let settled = now >= holder.settled;
-    let own = asker.sees_as(holder.asker);
-    let free = match evidence {
+pub(super) fn judge(holder: &Holder, answer: Answer, settings: &config::Conversation) -> Verdict {
+    let settled = answer.asked >= holder.settled;
+    let own = answer.asker.sees_as(holder.asker);
+    let free = match answer.evidence {
         Evidence::Running(task) => return Verdict::GoesOn(task),
         Evidence::Terminal => true,
         Evidence::Interrupted => settled || !holder.resumes,
@@ -85,7 +79,7 @@ pub(super) fn judge(
         Evidence::Unsupported => {
             let hold = settings.unknown_hold.saturating_sub(settings.settle);
             let hold = Millis::try_from(hold.as_millis()).unwrap_or(Millis::MAX);
-            holder.task.is_none() && now >= holder.settled.saturating_add(hold)
+            holder.task.is_none() && answer.asked >= holder.settled.saturating_add(hold)
         }
         Evidence::Nothing => false,
     };
@@ -98,10 +92,19 @@ pub(super) fn judge(
 
 type Cell = Arc<tokio::sync::Mutex<Option<Answered>>>;
 
+/// What the agent said, and what it is worth.
+#[derive(Clone)]
+pub(super) struct Answer {
+    pub(super) evidence: Evidence,
+    /// As whom it was asked.
+    pub(super) asker: Asker,
+    /// The store's time before it was asked: who shares it later has learned nothing newer.
+    pub(super) asked: Millis,
+}
+
 struct Answered {
     mark: Mark,
-    asker: Asker,
-    evidence: Evidence,
+    answer: Answer,
     at: Instant,
 }
 
@@ -110,14 +113,14 @@ struct Answered {
 pub(super) struct Questions(Mutex<HashMap<Key, Cell, ByKey>>);
 
 impl Questions {
-    /// The answer, and as whom it was asked. Newcomers share it where it says the same to them.
+    /// The answer about a holder as it was at `now`. Newcomers share it where it says the same to them.
     pub(super) async fn ask<A>(
         &self,
         key: Key,
         mark: Mark,
-        asker: Asker,
+        (asker, now): (Asker, Millis),
         ask: impl FnOnce() -> A,
-    ) -> Option<(Evidence, Asker)>
+    ) -> Option<Answer>
     where
         A: Future<Output = Evidence>,
     {
@@ -127,22 +130,26 @@ impl Questions {
         if let Some(last) = &*last
             && last.at.elapsed() < PACE
         {
-            let ours = last.evidence.is_shared() || asker.sees_as(last.asker);
+            let answer = &last.answer;
+            let ours = answer.evidence.is_shared() || asker.sees_as(answer.asker);
             if last.mark == mark && ours {
-                return Some((last.evidence.clone(), last.asker));
+                return Some(answer.clone());
             }
             tokio::time::sleep_until(last.at + PACE).await;
         }
         let at = Instant::now();
-        let answer = tokio::time::timeout(PATIENCE, ask()).await;
-        let evidence = answer.unwrap_or(Evidence::Nothing);
+        let evidence = tokio::time::timeout(PATIENCE, ask()).await;
+        let answer = Answer {
+            evidence: evidence.unwrap_or(Evidence::Nothing),
+            asker,
+            asked: now,
+        };
         *last = Some(Answered {
             mark,
-            asker,
-            evidence: evidence.clone(),
+            answer: answer.clone(),
             at,
         });
-        Some((evidence, asker))
+        Some(answer)
     }
 
     /// Forgets what nobody may share any more.

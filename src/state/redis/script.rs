@@ -14,7 +14,7 @@ pub(super) const QUIET: Duration = Duration::from_secs(5);
 pub(super) enum Op {
     Take(Option<Mark>, Wants),
     Free(Mark),
-    GoesOn(Mark, Box<str>),
+    GoesOn(Mark),
     Name(u64, Box<str>),
     Renew(u64),
     Settle(u64, End),
@@ -130,11 +130,7 @@ impl Op {
                 }
                 wants(call, of);
             }
-            Self::Free(seen) => mark(call, seen),
-            Self::GoesOn(seen, task) => {
-                mark(call, seen);
-                call.arg(&**task);
-            }
+            Self::Free(seen) | Self::GoesOn(seen) => mark(call, seen),
             Self::Name(token, task) => {
                 call.arg(*token).arg(&**task);
             }

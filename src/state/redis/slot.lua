@@ -110,17 +110,10 @@ function ops.free()
 end
 
 function ops.goes_on()
-  local token, generation, task = arg(), tonumber(arg()), arg()
-  local holder = find(token, generation)
+  local holder = find(arg(), tonumber(arg()))
   if not holder or holder.phase == 'in_flight' then return 0 end
-  if holder.task == task then
-    holder.ends = now + max_hold
-    changed = true
-  else
-    holder.task = task
-    holder.resumes = false
-    leave(holder, now + settle)
-  end
+  holder.ends = now + max_hold
+  changed = true
   return 1
 end
 

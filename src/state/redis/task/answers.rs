@@ -93,8 +93,8 @@ impl Task {
                 Op::Take(Some(seen), of) => entry.take_over(*seen, &of.as_newcomer(), now, times),
                 Op::Take(None, of) => entry.take(&of.as_newcomer(), now, times),
                 Op::Free(seen) => entry.free(*seen, now, times),
-                Op::GoesOn(seen, task) => {
-                    entry.goes_on(*seen, task, now, times);
+                Op::GoesOn(seen) => {
+                    entry.goes_on(*seen, now, times);
                     true
                 }
                 Op::Release => !std::mem::take(&mut entry.holders).is_empty(),

@@ -22,7 +22,7 @@ enum Step {
     Take(u64, Option<&'static str>),
     TakeOver(usize, i32, u64, Option<&'static str>),
     Free(usize, i32),
-    GoesOn(usize, i32, &'static str),
+    GoesOn(usize, i32),
     Name(u64, &'static str),
     Renew(u64),
     Settle(u64, End),
@@ -62,7 +62,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (token(), some()).prop_map(|(t, task)| Step::Take(t, task)),
         3 => (0..3_usize, beside(), token(), some()).prop_map(|(n, b, t, task)| Step::TakeOver(n, b, t, task)),
         2 => (0..3_usize, beside()).prop_map(|(n, b)| Step::Free(n, b)),
-        3 => (0..3_usize, beside(), task()).prop_map(|(n, b, t)| Step::GoesOn(n, b, t)),
+        3 => (0..3_usize, beside()).prop_map(|(n, b)| Step::GoesOn(n, b)),
         3 => (token(), task()).prop_map(|(t, task)| Step::Name(t, task)),
         3 => token().prop_map(Step::Renew),
         4 => (token(), ends).prop_map(|(t, end)| Step::Settle(t, end)),
@@ -96,7 +96,7 @@ fn op(step: &Step, entry: &Entry) -> Option<Op> {
         Step::Take(t, task) => Op::Take(None, wants(t, task)),
         Step::TakeOver(n, b, t, task) => Op::Take(Some(mark(entry, n, b)), wants(t, task)),
         Step::Free(n, b) => Op::Free(mark(entry, n, b)),
-        Step::GoesOn(n, b, task) => Op::GoesOn(mark(entry, n, b), task.into()),
+        Step::GoesOn(n, b) => Op::GoesOn(mark(entry, n, b)),
         Step::Name(t, task) => Op::Name(t, task.into()),
         Step::Renew(t) => Op::Renew(t),
         Step::Settle(t, end) => Op::Settle(t, end),
@@ -111,8 +111,8 @@ fn by_slot(entry: &mut Entry, op: &Op, now: Millis) -> Option<bool> {
         Op::Take(None, of) => entry.take(&of.as_newcomer(), now, times),
         Op::Take(Some(seen), of) => entry.take_over(*seen, &of.as_newcomer(), now, times),
         Op::Free(seen) => entry.free(*seen, now, times),
-        Op::GoesOn(seen, task) => {
-            entry.goes_on(*seen, task, now, times);
+        Op::GoesOn(seen) => {
+            entry.goes_on(*seen, now, times);
             return None;
         }
         Op::Name(token, task) => entry.name(*token, task, now, times),

@@ -132,10 +132,16 @@ async fn evidence_counts_and_goes_on() {
     a.must_take("c", 1).await;
     assert!(a.settles("c", 1, End::Unknown).await);
     let unknown = b.finds("c").await;
-    b.goes_on(key("c"), unknown.mark(), "t").await;
-    let held = b.finds("c").await;
-    assert_eq!((held.phase, held.task.as_deref()), (Phase::Held, Some("t")));
+    b.goes_on(key("c"), unknown.mark()).await;
+    let later = b.finds("c").await;
+    assert_eq!(
+        (later.phase, later.mark()),
+        (Phase::Unknown, unknown.mark())
+    );
+    assert!(later.until >= unknown.until);
+    assert!(a.settles("c", 1, End::Held(Some("t".into()))).await);
     assert!(!b.frees("c", unknown.mark()).await);
+    let held = b.finds("c").await;
     assert!(b.frees("c", held.mark()).await);
     // A message that is out already joins whoever is there.
     a.must_take("c", 2).await;
