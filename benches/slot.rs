@@ -34,7 +34,7 @@ fn main() {
         messages: 1000,
         message_ttl: settings.max_hold,
     });
-    let all = Conversations::new(settings, Store::Memory(memory));
+    let all = Conversations::new(settings, Store::Memory(memory.into()));
     let scope: Arc<str> = "http://127.0.0.1:9999".into();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -34,7 +34,10 @@ fn two() -> (Retries, Retries) {
         messages: 1000,
         message_ttl: WINDOW,
     });
-    let conversations = Conversations::new(config::Conversation::default(), Store::Memory(memory));
+    let conversations = Conversations::new(
+        config::Conversation::default(),
+        Store::Memory(memory.into()),
+    );
     let settings = Settings {
         on: true,
         window: WINDOW,

@@ -33,6 +33,8 @@ pub(super) fn conversations(on_busy: OnBusy, lease: Option<Duration>) -> Convers
         tasks: 1_000,
         bindings: 1_000,
         binding_ttl: Duration::from_secs(1),
+        messages: 1_000,
+        message_ttl: Duration::from_mins(10),
     });
     Conversations::new(settings, Store::Memory(Arc::new(memory)))
 }
@@ -143,7 +145,7 @@ async fn a_fault_frees_only_if_nothing_can_have_begun() {
     let (no, unknown) = (Kind::InvalidParams, Kind::BackendTimeout);
     let of = reject();
     let failed = async |permit: &mut Permit, kind| {
-        permit.failed(&Fault::new(kind, "")).done().await;
+        permit.failed(&Fault::new(kind, ""), true).done().await;
     };
     failed(&mut out(&of, Some("t")).await, no).await;
     assert_eq!(held(&of).await, None);

@@ -145,6 +145,8 @@ impl Play {
             tasks: 1_000,
             bindings: 1_000,
             binding_ttl: Duration::from_secs(1),
+            messages: 1_000,
+            message_ttl: Duration::from_mins(10),
         }));
         Self {
             agent: Agent::new(&script),
@@ -209,7 +211,7 @@ impl Play {
     }
 
     fn admit(&self, gateway: usize, message: usize, wanted: Wanted) -> Admitting {
-        let (of, asked, asker) = (
+        let (of, asked, who) = (
             self.gateways[gateway].clone(),
             self.asked.clone(),
             wanted.asker,
@@ -220,7 +222,7 @@ impl Play {
                 asked.borrow_mut().push(Asked {
                     evidence: None,
                     message,
-                    asker,
+                    asker: who,
                     question,
                     answer,
                 });
@@ -436,7 +438,7 @@ impl Play {
                     } else {
                         FaultKind::InvalidParams
                     };
-                    permit.failed(&Fault::new(kind, "")).done().await;
+                    permit.failed(&Fault::new(kind, ""), true).done().await;
                 }
                 return self.over(i);
             }
@@ -507,17 +509,17 @@ impl Play {
                 }
             }
             if Instant::now() > until {
-                let held = self.gateways[0].store().look(key()).await;
-                return Err(format!("nobody is admitted: {held:?}"));
+                let found = self.gateways[0].store().look(key()).await;
+                return Err(format!("nobody is admitted: {found:?}"));
             }
         }
     }
 
     /// Whether this caller is admitted, the agent answering at once.
-    async fn gets(&mut self, asker: Asker) -> bool {
+    async fn gets(&mut self, as_whom: Asker) -> bool {
         let wanted = Wanted {
             context: Some(CONTEXT.into()),
-            ..plain(asker)
+            ..plain(as_whom)
         };
         let mut admitting = self.admit(0, 0, wanted);
         loop {
@@ -530,7 +532,7 @@ impl Play {
                 advance(Duration::from_millis(50)).await;
             }
             for asked in asked {
-                let says = self.agent.says(asker, &asked.question, &mut self.dice);
+                let says = self.agent.says(as_whom, &asked.question, &mut self.dice);
                 self.note(|| format!("  {:?}: {says:?}", asked.question));
                 let _gone = asked.answer.send(says);
             }
