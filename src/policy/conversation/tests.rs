@@ -3,6 +3,12 @@
     clippy::unwrap_used,
     reason = "a test that cannot go on may panic anywhere"
 )]
+#![allow(
+    clippy::similar_names,
+    clippy::struct_excessive_bools,
+    clippy::option_option,
+    reason = "a model says many small things of one message"
+)]
 
 mod model;
 mod permits;
