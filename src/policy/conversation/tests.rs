@@ -7,6 +7,9 @@
     clippy::similar_names,
     clippy::struct_excessive_bools,
     clippy::option_option,
+    clippy::wildcard_enum_match_arm,
+    clippy::needless_for_each,
+    clippy::unnecessary_wraps,
     reason = "a model says many small things of one message"
 )]
 
