@@ -3,14 +3,15 @@
 //! # The life of a call
 //! [`server`] accepts a connection and hands each request to [`gateway`], which says what it is for from its head
 //! ([`a2a::detect`]), reads the body within limits, lifts it to canonical v1.0 ([`a2a::request`]), writes it in the
-//! agent's words and sends it ([`agent`]). The answer is one document, translated at once, or a stream, translated
-//! event by event inside the response body ([`reply`]) as the client reads. Whatever fails becomes an answer in the
-//! client's dialect ([`a2a::reply`]).
+//! agent's words and sends it ([`agent`]), once [`policy`] admits it. The answer is one document, translated at
+//! once, or a stream, translated event by event inside the response body ([`reply`]) as the client reads. Whatever
+//! fails becomes an answer in the client's dialect ([`a2a::reply`]).
 //!
 //! # Who may use whom
 //! Imports go down only, and `tests/imports.rs` checks it: [`json`], [`sse`], [`agent`] and [`budget`] use nothing of
-//! ours; [`a2a`] uses `json` and `sse` and does no I/O; [`reply`] uses `a2a`, `sse` and `budget`; [`gateway`] and
-//! [`card`] use all of these; [`server`] knows none of them; [`run`] puts the parts together.
+//! ours, nor does [`state`]; [`a2a`] uses `json` and `sse` and does no I/O; [`policy`] uses `a2a` and `state`;
+//! [`reply`] uses these, `sse` and `budget`; [`gateway`] and [`card`] use all of them; [`server`] knows none of
+//! them; [`run`] puts the parts together.
 pub mod a2a;
 pub mod admin;
 pub mod agent;
