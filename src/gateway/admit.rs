@@ -89,7 +89,7 @@ impl Inner {
         }
         if let Some(task) = call.facts.task.clone() {
             let of_task = self.context_of(&matched.scope, &task, context.is_none(), &asking);
-            match (of_task.await?, context) {
+            match (Box::pin(of_task).await?, context) {
                 (Some(known), Some(given)) if *known != **given => {
                     return Err(Fault::params(
                         "`taskId` belongs to another context than `contextId`",

@@ -175,7 +175,7 @@ impl Conversations {
         let mut began = None;
         if inner.settings.on_busy == OnBusy::Wait && place.others() {
             let began = *began.get_or_insert_with(Instant::now);
-            self.wait_turn(&mut place, &wanted, began + longest).await?;
+            Box::pin(self.wait_turn(&mut place, &wanted, began + longest)).await?;
         }
         loop {
             let token = self.token();
@@ -194,7 +194,7 @@ impl Conversations {
             let Some(freed) = listening.take() else {
                 // Look again while listening, so that nothing is missed in between.
                 if inner.settings.on_busy == OnBusy::Wait {
-                    self.wait_turn(&mut place, &wanted, began + longest).await?;
+                    Box::pin(self.wait_turn(&mut place, &wanted, began + longest)).await?;
                 }
                 listening = Some(place.listen());
                 continue;
@@ -204,7 +204,8 @@ impl Conversations {
             if next.is_zero() && holder.phase != Phase::InFlight {
                 next = question::PACE;
                 let verdict = self.question(key, context, &wanted, &holder, now, &mut ask);
-                match verdict.await {
+                // Boxed: what is rare must not make every call's future large.
+                match Box::pin(verdict).await {
                     Verdict::Free => {
                         let over = inner.store.take_over(key, holder.mark(), &newcomer);
                         match over.await.map_err(away)? {
