@@ -112,8 +112,10 @@ impl Agent {
     }
 
     fn fits(&self, i: usize) -> bool {
-        let waits = |state| matches!(state, Some(At::Input | At::Auth));
-        self.jobs[i].spec.task == Task::New || waits(self.state(&self.task_of(i)))
+        let (job, task) = (&self.jobs[i], self.task_of(i));
+        let waits = matches!(self.state(&task), Some(At::Input | At::Auth));
+        // Who is told that there is no such task cannot resume it, either.
+        job.spec.task == Task::New || waits && self.sees(job.owner, &task)
     }
 
     /// Its work goes on, or can begin.
@@ -133,8 +135,12 @@ impl Agent {
         self.forgotten.push(task);
     }
 
+    fn sees(&self, asker: Asker, task: &str) -> bool {
+        !self.hides || asker.sees_as(self.owner(task))
+    }
+
     pub(super) fn says(&self, asker: Asker, question: &Question, dice: &mut Dice) -> Evidence {
-        let sees = |task: &str| !self.hides || asker.sees_as(self.owner(task));
+        let sees = |task: &str| self.sees(asker, task);
         match question {
             Question::Task(task) if self.forgotten.contains(task) || !sees(task) => {
                 Evidence::NotFound

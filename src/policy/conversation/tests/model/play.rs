@@ -26,7 +26,7 @@ use crate::{
         answer::{Named, Seen},
         shape::State,
     },
-    config,
+    config::{self, OnBusy},
     policy::conversation::{
         Conversations, Evidence, Permit, Question, Wanted, Watch, slot_key, tests::rules::times,
     },
@@ -181,7 +181,11 @@ impl Play {
             let mut dice = std::mem::replace(&mut self.dice, Dice::new(0));
             let step = self.choose(&mut dice);
             self.dice = dice;
-            let Some(step) = step else { break };
+            let over = self.messages.iter().all(|m| m.stage == Stage::Over);
+            let rest = !(0..self.messages.len()).any(|i| self.agent.lives(i));
+            let Some(step) = step.filter(|_| !(over && rest)) else {
+                break;
+            };
             self.note(|| format!("{step:?}"));
             self.apply(step).await;
             self.poll().await;
@@ -199,9 +203,18 @@ impl Play {
             let held = job.sent + self.settings.unknown_hold <= now;
             !self.script.lists && m.stage == Stage::Over && nameless && held
         };
+        // A lease that lapsed under a bare message: no question shows the work on it.
+        let lapsed = |i: usize| {
+            let job = &self.agent.jobs[i];
+            let shared = self.script.kept == Kept::Shared;
+            shared && job.is_bare() && job.sent + self.settings.settle <= now
+        };
         let counts = |i: &usize| {
+            if by_time(*i) || lapsed(*i) {
+                return false;
+            }
             let job = &self.agent.jobs[*i];
-            self.agent.lives(*i) && job.spec.context && !job.woke && !job.hidden && !by_time(*i)
+            self.agent.lives(*i) && job.spec.context && !job.woke && !job.hidden
         };
         let live: Vec<usize> = (0..self.messages.len()).filter(counts).collect();
         if live.len() > 1 {
@@ -294,10 +307,13 @@ impl Play {
             }
             Step::HangsUp(i) => {
                 self.messages[i].admitting = None;
-                self.messages[i].stage = Stage::Over;
+                self.messages[i].stage = Stage::New;
             }
             Step::GoesOut(i) => self.goes_out(i),
-            Step::LeavesUnsent(i) => self.over(i),
+            Step::LeavesUnsent(i) => {
+                self.messages[i].permit = None;
+                self.messages[i].stage = Stage::New;
+            }
             Step::LeavesStream(i) => {
                 let m = &mut self.messages[i];
                 m.here = false;
@@ -498,6 +514,9 @@ impl Play {
         let mut longest = if self.script.lists { settle } else { hold };
         if self.script.kept == Kept::Shared {
             longest += LEASE;
+        }
+        if self.script.on_busy == OnBusy::Wait {
+            longest += 4 * self.settings.wait; // two holders may need each caller in turn
         }
         longest += Duration::from_secs(3);
         let until = Instant::now() + if strangers { Duration::ZERO } else { longest };

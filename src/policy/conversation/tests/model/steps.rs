@@ -52,6 +52,23 @@ pub(super) enum Step {
     Passes(u64),
 }
 
+impl Step {
+    /// What would soon end the play if it came as often as the rest.
+    const fn is_rare(self) -> bool {
+        matches!(
+            self,
+            Self::HangsUp(_)
+                | Self::LeavesUnsent(_)
+                | Self::AgentRefuses(_)
+                | Self::Comes(..)
+                | Self::Forgets(_)
+                | Self::Renews(_)
+                | Self::Looks(..)
+                | Self::GatewayDies(_)
+        )
+    }
+}
+
 impl Play {
     /// One of the steps that are possible now.
     pub(super) fn choose(&self, dice: &mut Dice) -> Option<Step> {
@@ -60,7 +77,6 @@ impl Play {
             self.of_message(i, &mut all);
             self.of_agent(i, &mut all);
         }
-        all.extend_from_within(..); // a client's looks and deaths are rarer
         self.of_gateways(&mut all);
         if dice.one_in(4) || all.is_empty() {
             let ms = dice.of(&[1, 50, 200, 250, 250, 260, 1_000, 2_100, 4_800, 5_000, 9_000]);
@@ -76,7 +92,13 @@ impl Play {
                 ms => return Some(Step::Passes(ms)),
             }
         }
-        (!all.is_empty()).then(|| dice.of(&all))
+        let mut step = (!all.is_empty()).then(|| dice.of(&all))?;
+        for _ in 0..3 {
+            if step.is_rare() {
+                step = dice.of(&all);
+            }
+        }
+        Some(step)
     }
 
     /// How long nothing is due, in milliseconds: messages are shown in time.
@@ -99,7 +121,7 @@ impl Play {
                     Task::New | Task::Old => true,
                     Task::Of(j) => self.messages[j].replied,
                 };
-                if there && m.tries < 4 {
+                if there && m.tries < 8 {
                     all.push(Step::Asks(i));
                 }
             }
