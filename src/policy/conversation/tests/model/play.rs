@@ -1,4 +1,4 @@
-//! One play: who is where, and how each step changes that.
+//! One play: who is where. How each step changes that is in `effects`, how it ends in `rest`.
 use std::{
     cell::RefCell,
     collections::HashSet,
@@ -10,32 +10,31 @@ use std::{
 
 use tokio::{
     sync::oneshot,
-    time::{Duration, Instant, advance},
+    time::{Duration, Instant},
 };
 
 use super::{
     Kept,
-    agent::{Agent, At, OLD},
+    agent::{Agent, OLD},
     dice::Dice,
-    script::{Kind, Script, Task},
-    steps::{Reply, Step},
+    script::{Script, Task},
+    steps::Reply,
 };
 use crate::{
-    a2a::{
-        Fault, Kind as FaultKind,
-        answer::{Named, Seen},
-        shape::State,
-    },
-    config::{self, OnBusy},
+    a2a::{Fault, shape::State},
+    config,
     policy::conversation::{
         Conversations, Evidence, Permit, Question, Wanted, Watch, slot_key, tests::rules::times,
     },
     state::{
         Key, Store,
         memory::{self, Memory},
-        slot::{Asker, Phase, Times},
+        slot::{Asker, Holder, Phase, Times},
     },
 };
+
+mod effects;
+mod rest;
 
 const SCOPE: &str = "agent";
 const CONTEXT: &str = "talk";
@@ -289,280 +288,9 @@ impl Play {
             return;
         };
         let known: HashSet<u64> = self.messages.iter().filter_map(|m| m.token).collect();
-        let new = |h: &&crate::state::slot::Holder| {
-            h.phase == Phase::InFlight && !known.contains(&h.token)
-        };
+        let new = |h: &&Holder| h.phase == Phase::InFlight && !known.contains(&h.token);
         if let Some(holder) = entry.holders.iter().find(new) {
             self.messages[i].token = Some(holder.token);
-        }
-    }
-
-    async fn apply(&mut self, step: Step) {
-        match step {
-            Step::Asks(i) => {
-                let admitting = self.admit(self.script.specs[i].gateway, i, self.wanted(i));
-                let m = &mut self.messages[i];
-                (m.stage, m.admitting) = (Stage::Asks, Some(admitting));
-                m.tries += 1;
-            }
-            Step::HangsUp(i) => {
-                self.messages[i].admitting = None;
-                self.messages[i].stage = Stage::New;
-            }
-            Step::GoesOut(i) => self.goes_out(i),
-            Step::LeavesUnsent(i) => {
-                self.messages[i].permit = None;
-                self.messages[i].stage = Stage::New;
-            }
-            Step::LeavesStream(i) => {
-                let m = &mut self.messages[i];
-                m.here = false;
-                if m.permit.as_ref().is_some_and(Permit::can_be_left) {
-                    self.over(i);
-                }
-            }
-            Step::Arrives(i) => self.agent.arrives(i),
-            Step::AgentRefuses(i) => self.agent.jobs[i].at = At::Never,
-            Step::Shows(i) => self.agent.jobs[i].at = At::Works,
-            Step::Comes(i, at) => {
-                let job = &mut self.agent.jobs[i];
-                job.woke |= at == At::Works;
-                job.at = at;
-            }
-            Step::Answers(i, reply) => {
-                let m = &mut self.messages[i];
-                m.reply = Some(reply);
-                m.told |= reply == Reply::Working;
-                m.auth_told = reply == Reply::Auth;
-                let lost = reply == Reply::Lost || reply == Reply::Refused && m.told;
-                self.resets -= usize::from(lost && self.resets > 0);
-            }
-            Step::Hears(i) => self.hears(i).await,
-            Step::Forgets(i) => {
-                let task = self.agent.task_of(i);
-                self.agent.forget(task);
-            }
-            Step::Renews(i) => {
-                let token = self.messages[i].token.unwrap();
-                let there = self.store.renew(key(), token);
-                self.note(|| format!("  still held: {there}"));
-            }
-            Step::GatewayDies(r) => self.dies(r),
-            Step::Says(_)
-            | Step::Tells(_)
-            | Step::Looks(..)
-            | Step::Shown(_)
-            | Step::Watches(_) => {
-                self.looks_and_questions(step).await;
-            }
-            Step::Passes(ms) => advance(Duration::from_millis(ms)).await,
-        }
-    }
-
-    async fn looks_and_questions(&mut self, step: Step) {
-        match step {
-            Step::Says(q) => {
-                let mut asked = self.asked.borrow_mut();
-                let asked = &mut asked[q];
-                let says = self
-                    .agent
-                    .says(asked.asker, &asked.question, &mut self.dice);
-                let fails = self.dice.one_in(12);
-                let says = if fails { Evidence::Nothing } else { says };
-                if let Some(steps) = &mut self.steps {
-                    let (i, question) = (asked.message, &asked.question);
-                    steps.push(format!("  for {i}, {question:?}: {says:?}"));
-                }
-                asked.evidence = Some(says);
-            }
-            Step::Tells(q) => {
-                let asked = self.asked.borrow_mut().swap_remove(q);
-                let _gone = asked.answer.send(asked.evidence.unwrap());
-            }
-            Step::Looks(i, replays) => {
-                let (task, gateway) = (self.agent.task_of(i), self.script.specs[i].gateway);
-                let watch = self.gateways[gateway].watch(SCOPE, &task, replays);
-                self.looks.extend(watch.await.map(|watch| Look {
-                    shown: None,
-                    gateway,
-                    task,
-                    replays,
-                    watch,
-                }));
-            }
-            Step::Shown(w) => {
-                let past = self.looks[w].replays && self.dice.one_in(2);
-                let state = self.agent.state(&self.looks[w].task).map(state_of);
-                let state = if past {
-                    Some(State::Interrupted)
-                } else {
-                    state
-                };
-                self.note(|| format!("  {state:?}"));
-                self.looks[w].shown = Some(state);
-            }
-            Step::Watches(w) => {
-                let look = self.looks.swap_remove(w);
-                let seen = seen(&look.task, look.shown.unwrap());
-                look.watch.seen(&seen).done().await;
-            }
-            other => unreachable!("{other:?}"),
-        }
-    }
-
-    fn goes_out(&mut self, i: usize) {
-        let m = &mut self.messages[i];
-        if m.permit.as_mut().unwrap().goes_out().is_err() {
-            self.note(|| "  too late".into());
-            return self.over(i);
-        }
-        m.stage = Stage::Out;
-        let job = &mut self.agent.jobs[i];
-        (job.at, job.sent) = (At::Net, Instant::now());
-    }
-
-    /// Its permit is dropped.
-    fn over(&mut self, i: usize) {
-        let m = &mut self.messages[i];
-        (m.stage, m.permit) = (Stage::Over, None);
-        self.agent.jobs[i].hidden |= self.agent.jobs[i].is_bare();
-    }
-
-    async fn hears(&mut self, i: usize) {
-        let task = self.agent.task_of(i);
-        let kind = self.script.specs[i].kind;
-        let m = &mut self.messages[i];
-        let permit = m.permit.as_mut().unwrap();
-        let reply = m.reply.take().unwrap();
-        let state = match reply {
-            Reply::Working => State::Running,
-            Reply::Ended => State::Terminal,
-            Reply::Input | Reply::Auth => State::Interrupted,
-            Reply::Bare => {
-                let seen = Seen {
-                    message: true,
-                    ..named(None)
-                };
-                permit.seen(&seen).done().await;
-                return self.over(i);
-            }
-            Reply::Refused | Reply::Lost => {
-                let lost = reply == Reply::Lost;
-                if !lost || self.dice.one_in(2) {
-                    let kind = if lost {
-                        FaultKind::BackendTimeout
-                    } else {
-                        FaultKind::InvalidParams
-                    };
-                    permit.failed(&Fault::new(kind, ""), true).done().await;
-                }
-                return self.over(i);
-            }
-        };
-        permit.seen(&seen(&task, Some(state))).done().await;
-        m.replied = true;
-        let document = kind != Kind::Stream;
-        if document {
-            permit.left().done().await;
-        }
-        let last = matches!(reply, Reply::Ended | Reply::Input);
-        if document || last || !m.here {
-            self.over(i);
-        }
-        self.adopt(i).await;
-    }
-
-    fn dies(&mut self, r: usize) {
-        self.deaths -= 1;
-        for i in 0..self.messages.len() {
-            let m = &mut self.messages[i];
-            if self.script.specs[i].gateway != r || m.stage == Stage::New {
-                continue;
-            }
-            m.admitting = None;
-            self.dead.extend(m.permit.take());
-            self.over(i);
-        }
-        self.looks.retain(|look| look.gateway != r);
-        self.gateways[r] = gateway(&self.settings, &self.store);
-    }
-
-    /// Liveness: all comes to rest, and its caller gets the slot in time.
-    async fn comes_free(&mut self) -> Result<(), String> {
-        for i in 0..self.messages.len() {
-            self.messages[i].admitting = None;
-            let job = &mut self.agent.jobs[i];
-            if job.at != At::Home {
-                job.at = At::Ended;
-            }
-            if self.messages[i].permit.is_none() {
-                continue;
-            }
-            if self.messages[i].stage == Stage::Out && self.dice.one_in(2) {
-                self.messages[i].reply = Some(Reply::Ended);
-                self.hears(i).await;
-            }
-            self.over(i);
-        }
-        self.looks.clear();
-        self.asked.borrow_mut().clear();
-        let strangers = self.dice.one_in(8);
-        if strangers {
-            advance(self.settings.max_hold + LEASE).await;
-        }
-        let (settle, hold) = (self.settings.settle, self.settings.unknown_hold);
-        let mut longest = if self.script.lists { settle } else { hold };
-        if self.script.kept == Kept::Shared {
-            longest += LEASE;
-        }
-        if self.script.on_busy == OnBusy::Wait {
-            longest += 4 * self.settings.wait; // two holders may need each caller in turn
-        }
-        longest += Duration::from_secs(3);
-        let until = Instant::now() + if strangers { Duration::ZERO } else { longest };
-        self.note(|| format!("all is at rest; {longest:?} are left"));
-        loop {
-            for asker in self.script.callers {
-                if self.gets(asker).await {
-                    return self.is_free().await;
-                }
-            }
-            if Instant::now() > until {
-                let found = self.gateways[0].store().look(key()).await;
-                return Err(format!("nobody is admitted: {found:?}"));
-            }
-        }
-    }
-
-    /// Whether this caller is admitted, the agent answering at once.
-    async fn gets(&mut self, as_whom: Asker) -> bool {
-        let wanted = Wanted {
-            context: Some(CONTEXT.into()),
-            ..plain(as_whom)
-        };
-        let mut admitting = self.admit(0, 0, wanted);
-        loop {
-            let mut cx = Context::from_waker(Waker::noop());
-            if let Poll::Ready(admitted) = admitting.as_mut().poll(&mut cx) {
-                return admitted.is_ok(); // the permit is dropped, unsent
-            }
-            let asked = std::mem::take(&mut *self.asked.borrow_mut());
-            if asked.is_empty() {
-                advance(Duration::from_millis(50)).await;
-            }
-            for asked in asked {
-                let says = self.agent.says(as_whom, &asked.question, &mut self.dice);
-                self.note(|| format!("  {:?}: {says:?}", asked.question));
-                let _gone = asked.answer.send(says);
-            }
-        }
-    }
-
-    /// Nothing is left of it, either.
-    async fn is_free(&self) -> Result<(), String> {
-        match self.gateways[0].store().look(key()).await {
-            None => Ok(()),
-            Some(held) => Err(format!("an unsent message left its slot: {held:?}")),
         }
     }
 }
@@ -575,31 +303,5 @@ fn plain(asker: Asker) -> Wanted {
         asker,
         agent: None,
         bytes: 1,
-    }
-}
-
-fn state_of(at: At) -> State {
-    match at {
-        At::Ended => State::Terminal,
-        At::Input | At::Auth => State::Interrupted,
-        At::Home | At::Net | At::Arrived | At::Works | At::Never => State::Running,
-    }
-}
-
-fn named(task: Option<Box<str>>) -> Seen {
-    Seen {
-        named: Named {
-            task,
-            context: Some(CONTEXT.into()),
-        },
-        ..Seen::default()
-    }
-}
-
-fn seen(task: &str, state: Option<State>) -> Seen {
-    Seen {
-        state,
-        update: true,
-        ..named(Some(task.into()))
     }
 }

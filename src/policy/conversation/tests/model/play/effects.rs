@@ -1,0 +1,227 @@
+//! What each step does to the agent, the gateways and the network between.
+use tokio::time::{Duration, Instant, advance};
+
+use super::{CONTEXT, Look, Play, Reply, SCOPE, Stage, gateway, key};
+use crate::{
+    a2a::{
+        Fault, Kind as FaultKind,
+        answer::{Named, Seen},
+        shape::State,
+    },
+    policy::conversation::{
+        Evidence, Permit,
+        tests::model::{agent::At, script::Kind, steps::Step},
+    },
+};
+
+impl Play {
+    pub(super) async fn apply(&mut self, step: Step) {
+        match step {
+            Step::Asks(i) => {
+                let admitting = self.admit(self.script.specs[i].gateway, i, self.wanted(i));
+                let m = &mut self.messages[i];
+                (m.stage, m.admitting) = (Stage::Asks, Some(admitting));
+                m.tries += 1;
+            }
+            Step::HangsUp(i) => {
+                self.messages[i].admitting = None;
+                self.messages[i].stage = Stage::New;
+            }
+            Step::GoesOut(i) => self.goes_out(i),
+            Step::LeavesUnsent(i) => {
+                self.messages[i].permit = None;
+                self.messages[i].stage = Stage::New;
+            }
+            Step::LeavesStream(i) => {
+                let m = &mut self.messages[i];
+                m.here = false;
+                if m.permit.as_ref().is_some_and(Permit::can_be_left) {
+                    self.over(i);
+                }
+            }
+            Step::Arrives(i) => self.agent.arrives(i),
+            Step::AgentRefuses(i) => self.agent.jobs[i].at = At::Never,
+            Step::Shows(i) => self.agent.jobs[i].at = At::Works,
+            Step::Comes(i, at) => {
+                let job = &mut self.agent.jobs[i];
+                job.woke |= at == At::Works;
+                job.at = at;
+            }
+            Step::Answers(i, reply) => {
+                let m = &mut self.messages[i];
+                m.reply = Some(reply);
+                m.told |= reply == Reply::Working;
+                m.auth_told = reply == Reply::Auth;
+                let lost = reply == Reply::Lost || reply == Reply::Refused && m.told;
+                self.resets -= usize::from(lost && self.resets > 0);
+            }
+            Step::Hears(i) => self.hears(i).await,
+            Step::Forgets(i) => {
+                let task = self.agent.task_of(i);
+                self.agent.forget(task);
+            }
+            Step::Renews(i) => {
+                let token = self.messages[i].token.unwrap();
+                let there = self.store.renew(key(), token);
+                self.note(|| format!("  still held: {there}"));
+            }
+            Step::GatewayDies(r) => self.dies(r),
+            Step::Says(q) => self.says(q),
+            Step::Tells(q) => {
+                let asked = self.asked.borrow_mut().swap_remove(q);
+                let _gone = asked.answer.send(asked.evidence.unwrap());
+            }
+            Step::Looks(i, replays) => self.looks_at(i, replays).await,
+            Step::Shown(w) => self.shown(w),
+            Step::Watches(w) => {
+                let look = self.looks.swap_remove(w);
+                let event = seen(&look.task, look.shown.unwrap());
+                look.watch.seen(&event).done().await;
+            }
+            Step::Passes(ms) => advance(Duration::from_millis(ms)).await,
+        }
+    }
+
+    /// The agent answers a question, as things are now.
+    fn says(&mut self, q: usize) {
+        let mut all = self.asked.borrow_mut();
+        let asked = &mut all[q];
+        let says = self
+            .agent
+            .says(asked.asker, &asked.question, &mut self.dice);
+        let fails = self.dice.one_in(12);
+        let says = if fails { Evidence::Nothing } else { says };
+        if let Some(steps) = &mut self.steps {
+            let (i, question) = (asked.message, &asked.question);
+            steps.push(format!("  for {i}, {question:?}: {says:?}"));
+        }
+        asked.evidence = Some(says);
+    }
+
+    async fn looks_at(&mut self, i: usize, replays: bool) {
+        let (task, gateway) = (self.agent.task_of(i), self.script.specs[i].gateway);
+        let watch = self.gateways[gateway].watch(SCOPE, &task, replays);
+        self.looks.extend(watch.await.map(|watch| Look {
+            shown: None,
+            gateway,
+            task,
+            replays,
+            watch,
+        }));
+    }
+
+    fn shown(&mut self, w: usize) {
+        let past = self.looks[w].replays && self.dice.one_in(2);
+        let state = self.agent.state(&self.looks[w].task).map(state_of);
+        let state = if past {
+            Some(State::Interrupted)
+        } else {
+            state
+        };
+        self.note(|| format!("  {state:?}"));
+        self.looks[w].shown = Some(state);
+    }
+
+    fn goes_out(&mut self, i: usize) {
+        let m = &mut self.messages[i];
+        if m.permit.as_mut().unwrap().goes_out().is_err() {
+            self.note(|| "  too late".into());
+            return self.over(i);
+        }
+        m.stage = Stage::Out;
+        let job = &mut self.agent.jobs[i];
+        (job.at, job.sent) = (At::Net, Instant::now());
+    }
+
+    /// Its permit is dropped.
+    pub(super) fn over(&mut self, i: usize) {
+        let m = &mut self.messages[i];
+        (m.stage, m.permit) = (Stage::Over, None);
+        self.agent.jobs[i].hidden |= self.agent.jobs[i].is_bare();
+    }
+
+    pub(super) async fn hears(&mut self, i: usize) {
+        let task = self.agent.task_of(i);
+        let kind = self.script.specs[i].kind;
+        let m = &mut self.messages[i];
+        let permit = m.permit.as_mut().unwrap();
+        let reply = m.reply.take().unwrap();
+        let state = match reply {
+            Reply::Working => State::Running,
+            Reply::Ended => State::Terminal,
+            Reply::Input | Reply::Auth => State::Interrupted,
+            Reply::Bare => {
+                let seen = Seen {
+                    message: true,
+                    ..named(None)
+                };
+                permit.seen(&seen).done().await;
+                return self.over(i);
+            }
+            Reply::Refused | Reply::Lost => {
+                let lost = reply == Reply::Lost;
+                if !lost || self.dice.one_in(2) {
+                    let kind = if lost {
+                        FaultKind::BackendTimeout
+                    } else {
+                        FaultKind::InvalidParams
+                    };
+                    permit.failed(&Fault::new(kind, ""), true).done().await;
+                }
+                return self.over(i);
+            }
+        };
+        permit.seen(&seen(&task, Some(state))).done().await;
+        m.replied = true;
+        let document = kind != Kind::Stream;
+        if document {
+            permit.left().done().await;
+        }
+        let last = matches!(reply, Reply::Ended | Reply::Input);
+        if document || last || !m.here {
+            self.over(i);
+        }
+        self.adopt(i).await;
+    }
+
+    fn dies(&mut self, r: usize) {
+        self.deaths -= 1;
+        for i in 0..self.messages.len() {
+            let m = &mut self.messages[i];
+            if self.script.specs[i].gateway != r || m.stage == Stage::New {
+                continue;
+            }
+            m.admitting = None;
+            self.dead.extend(m.permit.take());
+            self.over(i);
+        }
+        self.looks.retain(|look| look.gateway != r);
+        self.gateways[r] = gateway(&self.settings, &self.store);
+    }
+}
+
+fn state_of(at: At) -> State {
+    match at {
+        At::Ended => State::Terminal,
+        At::Input | At::Auth => State::Interrupted,
+        At::Home | At::Net | At::Arrived | At::Works | At::Never => State::Running,
+    }
+}
+
+fn named(task: Option<Box<str>>) -> Seen {
+    Seen {
+        named: Named {
+            task,
+            context: Some(CONTEXT.into()),
+        },
+        ..Seen::default()
+    }
+}
+
+fn seen(task: &str, state: Option<State>) -> Seen {
+    Seen {
+        state,
+        update: true,
+        ..named(Some(task.into()))
+    }
+}
