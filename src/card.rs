@@ -1,7 +1,6 @@
 //! The agent's public card: fetched once, kept while fresh, fetched again behind the back of whoever asks, and
 //! served a while longer when the agent is away. Rewriting is `a2a`'s; this is the cache.
 use std::{
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -18,6 +17,7 @@ use crate::{
     a2a::{Fault, Kind, answer, headers, shape},
     agent::Agent,
     config,
+    follow::Follow,
 };
 
 /// Cards of so many agents are kept; routes with parameters make any number of them.
@@ -26,9 +26,6 @@ const KEPT: u64 = 1_000;
 const FRESHEST: Duration = Duration::from_hours(24);
 /// How long fetching a card may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Runs work that outlives the request which began it. False if there is no room for it.
-pub type Follow = Arc<dyn Fn(Pin<Box<dyn Future<Output = ()> + Send>>) -> bool + Send + Sync>;
 
 /// A card as the agent sent it.
 #[derive(Debug)]

@@ -35,8 +35,9 @@ use crate::{
         shape::Options,
     },
     budget::{Budget, Hold},
-    card::{Cards, Follow},
+    card::Cards,
     config,
+    follow::Follow,
     policy::{conversation::Conversations, retry::Retries},
     reply::{Reply, Speech},
 };

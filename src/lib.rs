@@ -8,8 +8,8 @@
 //! fails becomes an answer in the client's dialect ([`a2a::reply`]).
 //!
 //! # Who may use whom
-//! Imports go down only, and `tests/imports.rs` checks it: [`json`], [`sse`], [`agent`] and [`budget`] use nothing of
-//! ours, nor does [`state`]; [`a2a`] uses `json` and `sse` and does no I/O; [`policy`] uses `a2a` and `state`;
+//! Imports go down only, and `tests/imports.rs` checks it: [`json`], [`sse`], [`agent`], [`budget`], [`follow`] and
+//! [`state`] use nothing of ours; [`a2a`] uses `json` and `sse` and does no I/O; [`policy`] uses `a2a` and `state`;
 //! [`reply`] uses these, `sse` and `budget`; [`gateway`] and [`card`] use all of them; [`server`] knows none of
 //! them; [`run`] puts the parts together.
 pub mod a2a;
@@ -20,6 +20,7 @@ pub mod card;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod follow;
 pub mod gateway;
 pub mod json;
 pub mod log;

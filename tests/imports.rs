@@ -11,14 +11,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("admin", &["policy", "server", "state"]),
     ("agent", &[]),
     ("budget", &[]),
-    ("card", &["a2a", "agent", "config"]),
+    ("card", &["a2a", "agent", "config", "follow"]),
     ("cli", &["config"]),
     ("config", &["cli"]),
     ("demo", &[]),
+    ("follow", &[]),
     (
         "gateway",
         &[
-            "a2a", "agent", "budget", "card", "config", "json", "policy", "reply", "state",
+            "a2a", "agent", "budget", "card", "config", "follow", "json", "policy", "reply",
+            "state",
         ],
     ),
     ("json", &[]),
@@ -26,7 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("policy", &["a2a", "config", "state"]),
     (
         "reply",
-        &["a2a", "agent", "budget", "policy", "sse", "state"],
+        &["a2a", "agent", "budget", "follow", "policy", "sse", "state"],
     ),
     ("server", &[]),
     ("sse", &[]),

@@ -31,7 +31,7 @@ use crate::{
     agent,
     budget::Hold,
     policy::{Permit, retry::Said},
-    reply::{AskTask, Reply, Stream},
+    reply::{AskTask, Onward, Reply, Stream},
 };
 
 /// All that an exchange needs. It owns it, since it may outlive its request.
@@ -175,9 +175,12 @@ impl Exchange {
         let to = self.to.clone();
         let hold = self.hold.another();
         let mut stream = Stream::new(body, to, self.gateway.speech.clone(), hold, stop);
-        let follows = self.gateway.follows_stream(&self.permit);
-        let follow = self.gateway.follow.clone();
-        stream.owes(std::mem::take(&mut self.permit), follow, follows);
+        let onward = Onward {
+            follow: self.gateway.follow.clone(),
+            whole: self.gateway.follows_stream(&self.permit),
+            within: self.gateway.limits.send,
+        };
+        stream.owes(std::mem::take(&mut self.permit), onward);
         if let Some(task) = task {
             stream = stream.task_first(task);
         }

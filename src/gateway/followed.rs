@@ -6,7 +6,7 @@ use std::{
 
 use http::Response;
 
-use crate::{a2a::Fault, card::Follow, reply::Reply};
+use crate::{a2a::Fault, follow::Follow, reply::Reply};
 
 pub(super) type Work = Pin<Box<dyn Future<Output = Result<Response<Reply>, Fault>> + Send>>;
 

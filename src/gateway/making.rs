@@ -15,8 +15,9 @@ use crate::{
     },
     agent::{self, Agent, BadSettings, Origin, Room},
     budget::Budget,
-    card::{Cards, Follow},
+    card::Cards,
     config::{self, BytesEncoding, Config, PushMode, RestDialect},
+    follow::Follow,
     json::Limits,
     policy::{
         conversation::Conversations,

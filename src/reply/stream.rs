@@ -15,7 +15,7 @@ use std::{
     fmt::Display,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use bytes::Bytes;
@@ -24,8 +24,10 @@ use tokio::time::Instant;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 mod clock;
+mod onward;
 mod voice;
 
+pub use onward::Onward;
 pub use voice::Speech;
 
 use clock::{Clock, Due};
@@ -33,7 +35,6 @@ use voice::Voice;
 
 use crate::{
     a2a::{Fault, Kind, Op, answer, fault::Blame, reply::ReplyTo},
-    agent,
     budget::Hold,
     policy::Permit,
     sse,
@@ -69,15 +70,12 @@ pub struct Stream<B> {
     /// Its settlement is on its way to the store, and what shows it waits here.
     settling: Option<Wait>,
     ready: Vec<u8>,
-    /// Where it goes on without a client, and whether to its end.
-    follow: Option<(Follow, bool)>,
+    /// Where it goes on without a client.
+    onward: Option<Onward>,
     ended: bool,
 }
 
 type Wait = Pin<Box<dyn Future<Output = bool> + Send>>;
-
-/// Runs work that outlives its request. False if there is no room for it.
-pub type Follow = Arc<dyn Fn(Pin<Box<dyn Future<Output = ()> + Send>>) -> bool + Send + Sync>;
 
 /// How a stream begins (streams 7): a subscription may have to begin with the task.
 enum Opening {
@@ -121,22 +119,15 @@ where
             permit: Permit::default(),
             settling: None,
             ready: vec![],
-            follow: None,
+            onward: None,
             ended: false,
         }
     }
 
-    /// It looks after what it owes, also when its client has left: then it goes on by `follow` until the task
-    /// is known, or, if `whole`, until it ends.
-    pub fn owes(&mut self, permit: Permit, follow: Follow, whole: bool) {
+    /// It looks after what it owes, also when its client has left: then it goes `onward`.
+    pub fn owes(&mut self, permit: Permit, onward: Onward) {
         self.permit = permit;
-        self.follow = Some((follow, whole));
-    }
-
-    /// Whether somebody must read on though its client has left.
-    fn must_go_on(&self) -> bool {
-        let whole = self.follow.as_ref().is_some_and(|(_, whole)| *whole);
-        !self.ended && (!self.permit.can_be_left() || whole && !self.permit.is_settled())
+        self.onward = Some(onward);
     }
 
     /// The same, beginning with the task.
@@ -148,13 +139,8 @@ where
 
     /// The next bytes for the client, or the end.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if let Some(settling) = &mut self.settling {
-            if settling.as_mut().poll(cx).is_pending() {
-                return Poll::Pending; // the store has a deadline of its own
-            }
-            self.settling = None;
-            let ready = std::mem::take(&mut self.ready);
-            return Poll::Ready(Some(self.counted(ready)));
+        if !self.ready.is_empty() {
+            return self.hand_on(cx);
         }
         let mut out = Vec::new();
         self.turns += 1;
@@ -180,11 +166,18 @@ where
             return Poll::Ready(None);
         }
         self.clock.wrote();
-        if self.settling.is_some() {
-            self.ready = out;
-            return self.poll(cx);
+        self.ready = out;
+        self.hand_on(cx)
+    }
+
+    /// What is ready, once the store knows what it shows.
+    fn hand_on(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(settling) = &mut self.settling {
+            let _in_time = ready!(settling.as_mut().poll(cx)); // the store has a deadline of its own
+            self.settling = None;
         }
-        Poll::Ready(Some(self.counted(out)))
+        let ready = std::mem::take(&mut self.ready);
+        Poll::Ready(Some(self.counted(ready)))
     }
 
     /// Translates what has arrived, else asks the agent for more.
@@ -407,31 +400,6 @@ where
             self.ended = true;
         }
         true
-    }
-}
-
-impl Stream<agent::Body> {
-    /// Its client has left. It is closed, unless somebody must read on.
-    pub(super) fn left(mut self: Box<Self>) {
-        if !self.must_go_on() {
-            return;
-        }
-        let Some((follow, _)) = self.follow.clone() else {
-            return;
-        };
-        let kept = follow(Box::pin(std::future::poll_fn(move |cx| {
-            while self.must_go_on() {
-                if std::task::ready!(self.poll(cx)).is_none() {
-                    break;
-                }
-            }
-            Poll::Ready(())
-        })));
-        if !kept {
-            tracing::warn!(
-                "a stream was dropped before its task was known; raise limits.followers"
-            );
-        }
     }
 }
 

@@ -86,6 +86,19 @@ fn is_followed_to_its_first_event(begun: bool) {
 }
 
 #[test]
+fn a_stream_whose_caller_left_is_closed_when_no_task_comes() {
+    for rest in BINDINGS {
+        let settings = "limits: {send: 300ms}";
+        let stage = Stage::set(rest, settings);
+        let (mut client, mut seen) = stage.talk(ANN, Message::stream("m1").of("c1"));
+        seen.call.begin();
+        client.head();
+        drop(client);
+        seen.call.closed();
+    }
+}
+
+#[test]
 fn a_stream_whose_caller_left_is_closed_and_its_task_holds_the_conversation() {
     for rest in BINDINGS {
         let stage = Stage::set(rest, QUICK);

@@ -347,6 +347,25 @@ async fn what_large_events_hold_is_counted_and_given_back() {
     assert_eq!(rig.budget.used(), 0);
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_event_waits_until_the_store_knows_what_it_shows() {
+    let mut rig = Rig::new(Dialect::J10);
+    let (store, told) = tokio::sync::oneshot::channel();
+    rig.stream.settling = Some(Box::pin(async { told.await.is_ok() }));
+    assert!(rig.event(DONE).now().await.is_pending());
+    store.send(()).unwrap();
+    assert!(rig.frame().await.unwrap().contains("COMPLETED"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_settlement_of_a_held_back_event_is_no_frame_of_its_own() {
+    let mut rig = Rig::new(Dialect::J03);
+    rig.stream.settling = Some(Box::pin(std::future::ready(true)));
+    assert!(rig.event(ASKS).now().await.is_pending());
+    assert!(rig.now().await.is_pending());
+    assert_eq!(finals(&rig.frame().await.unwrap()), ["false"]); // after its grace
+}
+
 fn ask(answer: Result<&'static str, Kind>) -> AskTask {
     Box::pin(async move {
         tokio::task::yield_now().await;
