@@ -113,6 +113,7 @@ impl Memory {
     pub(super) fn take(&self, key: Key, over: Option<Mark>, of: &Newcomer<'_>) -> Take {
         let full = self.held.load(Relaxed) >= self.settings.slots;
         self.change(key, |entry, now, times| {
+            let full = full && entry.is_free(); // one that is held has its place already
             if let Some(seen) = over {
                 entry.free(seen, now, times);
             }
@@ -281,7 +282,40 @@ fn after(now: Millis, wait: Duration) -> Millis {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::slot::Holder, *};
+    use super::{
+        super::slot::{Asker, Holder},
+        *,
+    };
+
+    #[test]
+    fn a_full_store_lets_one_holder_follow_another() {
+        let settings = Settings {
+            times: Times {
+                lease: None,
+                settle: Duration::ZERO,
+                max_hold: Duration::from_mins(1),
+            },
+            slots: 1,
+            tasks: 1,
+            bindings: 1,
+            binding_ttl: Duration::from_secs(1),
+            messages: 1,
+            message_ttl: Duration::from_secs(1),
+        };
+        let (memory, talk, other) = (Memory::new(settings), Key([1; 16]), Key([2; 16]));
+        let who = |token| Newcomer {
+            token,
+            asker: Asker::known(1),
+            task: None,
+        };
+        assert_eq!(memory.take(talk, None, &who(1)), Take::Taken(None));
+        assert_eq!(memory.take(other, None, &who(2)), Take::Full);
+        memory.settle(talk, 1, &End::Unknown);
+        let (entry, _) = memory.look(talk).unwrap();
+        let mark = entry.holder().unwrap().mark();
+        assert_eq!(memory.take(talk, Some(mark), &who(3)), Take::Taken(None));
+        assert_eq!(memory.held(), 1);
+    }
 
     #[test]
     fn a_holder_is_small() {

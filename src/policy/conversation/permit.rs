@@ -98,10 +98,12 @@ impl Permit {
 
     /// An answer or an event. What it settles is to be waited for before the client sees it.
     pub fn seen(&mut self, seen: &Seen) -> Settling {
+        // After a task was told, a bare message says nothing of it.
+        let bare = seen.message && !self.replied;
         let rest = matches!(seen.state, Some(State::Terminal | State::Interrupted));
         self.named(&seen.named, rest);
         self.replied |= seen.task || seen.update || seen.named.task.is_some();
-        if rest || seen.message {
+        if rest || bare {
             return self.settle(&End::Free);
         }
         if seen.state.is_some() && self.phase == Phase::Settled {

@@ -131,6 +131,20 @@ async fn rest_and_bare_messages_free() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_bare_message_says_nothing_of_a_task_that_was_told() {
+    let of = reject();
+    let mut permit = out(&of, None).await;
+    permit.seen(&seen(Some(State::Running))).done().await;
+    let bare = Seen {
+        message: true,
+        ..Seen::default()
+    };
+    permit.seen(&bare).done().await;
+    drop(permit);
+    assert_eq!(held(&of).await, held_by_task());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_task_that_goes_on_is_held() {
     let of = reject();
     let mut permit = out(&of, None).await;
