@@ -7,7 +7,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Config;
+use super::mean::above_zero;
+use super::tree::Tree;
 use super::units::{Size, Time};
+use crate::state::redis::Address;
 
 /// What a message finds whose conversation is busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -199,5 +203,55 @@ impl Default for State {
             timeout: Duration::from_secs(1),
             settle_timeout: Duration::from_millis(100),
         }
+    }
+}
+
+/// What each section says by itself, and what one says of another.
+pub(super) fn check(config: &Config, tree: &mut Tree) {
+    let (c, r, s) = (&config.conversation, &config.retry, &config.state);
+    let sizes = [
+        ("max_waiting", c.max_waiting),
+        ("max_waiting_bytes", c.max_waiting_bytes),
+        ("max_held", c.max_held),
+        ("max_tasks", c.max_tasks),
+        ("max_bindings", c.max_bindings),
+    ];
+    let times = [
+        ("wait", c.wait),
+        ("max_hold", c.max_hold),
+        ("binding_ttl", c.binding_ttl),
+    ];
+    above_zero("conversation", &sizes, &times, tree);
+    let sizes = [("max_messages", r.max_messages)];
+    above_zero("retry", &sizes, &[("window", r.window)], tree);
+    let times = [
+        ("lease", s.lease),
+        ("timeout", s.timeout),
+        ("settle_timeout", s.settle_timeout),
+    ];
+    above_zero("state", &[], &times, tree);
+    if s.prefix.is_empty() || s.prefix.contains(['{', '}']) {
+        tree.wrong("state.prefix", "expected a name without braces");
+    }
+    if !s.is_memory() {
+        shared(config, tree);
+    }
+}
+
+fn shared(config: &Config, tree: &mut Tree) {
+    let (c, s) = (&config.conversation, &config.state);
+    if let Err(error) = Address::parse(&s.store.0) {
+        let long = tree.has("state.store");
+        let key = if long { "state.store" } else { "state" };
+        tree.wrong(key, format!("expected memory, or: {error}"));
+    }
+    if s.lease <= c.settle {
+        // Else no message would ever go out: it does so only while its lease has that long left.
+        tree.wrong("state.lease", "expected more than conversation.settle");
+    }
+    if config.retry.message_id == ByMessageId::On {
+        // Another replica would send it again.
+        let says = "expected off: with a shared store it is not there yet";
+        tree.wrong("retry.message_id", says);
     }
 }

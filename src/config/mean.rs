@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::conversations::{ByMessageId, Conversation, Retry, State};
-use super::raw::{self, Raw, StateSaid};
+use super::conversations;
+use super::raw::{self, Raw};
 use super::route::{Route, Target, Template};
 use super::sections::{Card, Dialects, Limits};
 use super::tree::Tree;
@@ -53,9 +53,9 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         dialects: raw.dialects,
         compat: raw.compat,
         stream: raw.stream,
-        conversation: conversation(raw.conversation, tree),
-        retry: retry(&raw.retry, tree),
-        state: state(raw.state, &raw.retry, tree),
+        conversation: raw.conversation,
+        retry: raw.retry,
+        state: raw.state.into(),
         push: raw.push,
         card: raw.card,
         http: http(raw.http, tree),
@@ -63,6 +63,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         drain: raw.drain,
     };
     dialects(&config.dialects, tree);
+    conversations::check(&config, tree);
     card(&config.card, tree);
     limits(&config.limits, tree);
     if config
@@ -317,71 +318,12 @@ fn dialects(said: &Dialects, tree: &mut Tree) {
     }
 }
 
-fn conversation(said: Conversation, tree: &mut Tree) -> Conversation {
-    let sizes = [
-        ("max_waiting", said.max_waiting),
-        ("max_waiting_bytes", said.max_waiting_bytes),
-        ("max_held", said.max_held),
-        ("max_tasks", said.max_tasks),
-        ("max_bindings", said.max_bindings),
-    ];
-    let times = [
-        ("wait", said.wait),
-        ("max_hold", said.max_hold),
-        ("binding_ttl", said.binding_ttl),
-    ];
-    above_zero("conversation", &sizes, &times, tree);
-    said
-}
-
-fn retry(said: &Retry, tree: &mut Tree) -> Retry {
-    let sizes = [("max_messages", said.max_messages)];
-    above_zero("retry", &sizes, &[("window", said.window)], tree);
-    said.clone()
-}
-
-fn state(said: StateSaid, retry: &Retry, tree: &mut Tree) -> State {
-    let (state, key) = match said {
-        StateSaid::Full(state) => (state, "state.store"),
-        StateSaid::Store(store) => {
-            let defaults = State::default();
-            (State { store, ..defaults }, "state")
-        }
-    };
-    let schemes = [
-        "redis://",
-        "rediss://",
-        "redis+sentinel://",
-        "rediss+sentinel://",
-        "redis+cluster://",
-        "rediss+cluster://",
-    ];
-    if !state.is_memory() && !schemes.iter().any(|s| state.store.0.starts_with(s)) {
-        tree.wrong(
-            key,
-            "expected memory or an address such as redis://HOST:6379",
-        );
-    }
-    if state.prefix.is_empty() || state.prefix.contains(['{', '}']) {
-        tree.wrong("state.prefix", "expected a name without braces");
-    }
-    let times = [
-        ("lease", state.lease),
-        ("timeout", state.timeout),
-        ("settle_timeout", state.settle_timeout),
-    ];
-    above_zero("state", &[], &times, tree);
-    if retry.message_id == ByMessageId::On && !state.is_memory() {
-        // Another replica would send it again.
-        tree.wrong(
-            "retry.message_id",
-            "expected off: with a shared store it is not there yet",
-        );
-    }
-    state
-}
-
-fn above_zero(section: &str, sizes: &[(&str, usize)], times: &[(&str, Duration)], tree: &mut Tree) {
+pub(super) fn above_zero(
+    section: &str,
+    sizes: &[(&str, usize)],
+    times: &[(&str, Duration)],
+    tree: &mut Tree,
+) {
     let no_size = sizes.iter().filter(|(_, size)| *size == 0);
     let no_time = times.iter().filter(|(_, time)| *time == Duration::ZERO);
     let names = no_size

@@ -133,6 +133,18 @@ pub(super) enum StateSaid {
     Full(State),
 }
 
+impl From<StateSaid> for State {
+    fn from(said: StateSaid) -> Self {
+        match said {
+            StateSaid::Store(store) => Self {
+                store,
+                ..Self::default()
+            },
+            StateSaid::Full(state) => state,
+        }
+    }
+}
+
 /// Browsers and proxies in front.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

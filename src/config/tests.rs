@@ -213,6 +213,30 @@ limits.depth: line 18: given twice, first on line 16";
 }
 
 #[test]
+fn a_shared_store_is_checked_before_it_is_used() {
+    let text = "\
+backend: {url: 'http://agent'}
+conversation: {settle: 5s}
+retry: {message_id: 'on'}
+state:
+  store: redis+sentinel://user:hunter2@host
+  lease: 5s
+";
+    let says = wrong(text);
+    for mistake in [
+        "retry.message_id: line 3: expected off",
+        "state.store: line 5: expected memory, or: sentinels need a master's name",
+        "state.lease: line 6: expected more than conversation.settle",
+    ] {
+        assert!(says.contains(mistake), "{says}");
+    }
+    assert!(!says.contains("hunter2"), "{says}");
+    let short = good("backend: {url: 'http://agent'}\nstate: 'redis://h'\n");
+    assert_eq!(short.state.store.0, "redis://h");
+    assert!(wrong("backend: {url: 'http://agent'}\nstate: 'redis:/h'\n").contains("line 2"));
+}
+
+#[test]
 fn what_is_no_yaml_is_told_with_its_line_and_without_an_excerpt() {
     for text in [
         "listen: 127.0.0.1:1\nlog: \"hunter2\nbackend:\n",

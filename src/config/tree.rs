@@ -80,6 +80,11 @@ impl Tree {
         self.note(mistake);
     }
 
+    /// Whether the file has this key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.lines.contains_key(key)
+    }
+
     /// Notes that a required key is absent, unless it is there and was found wrong before.
     pub(super) fn missing(&mut self, parent: &str, key: &str, says: &str) {
         let full = format!("{parent}.{key}");
