@@ -3,8 +3,6 @@
 //! as they are written, since nobody here knows what an agent makes of `1.0`.
 use std::borrow::Cow;
 
-use sha2::{Digest, Sha256};
-
 use super::{Call, fault::Fault, fault::Kind};
 use crate::json::{self, As, Form, Limits, Obj};
 
@@ -106,25 +104,25 @@ impl<'a> Walk<'a> {
         }
         self.at += 1;
         members.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let mut hash = Sha256::new();
+        let mut hash = blake3::Hasher::new();
         hash.update(b"o");
         for (key, value) in &members {
-            hash.update((key.len() as u64).to_le_bytes());
+            hash.update(&(key.len() as u64).to_le_bytes());
             hash.update(key.as_bytes());
             hash.update(value);
         }
-        hash.finalize().into()
+        *hash.finalize().as_bytes()
     }
 
     fn list(&mut self, of: Of) -> Sum {
-        let mut hash = Sha256::new();
+        let mut hash = blake3::Hasher::new();
         hash.update(b"l");
         self.at += 1;
         while self.next_item().is_some_and(|next| next != b']') {
-            hash.update(self.value(of));
+            hash.update(&self.value(of));
         }
         self.at += 1;
-        hash.finalize().into()
+        *hash.finalize().as_bytes()
     }
 
     /// The first byte of the next member or item, else the one that ends them.
@@ -170,10 +168,10 @@ impl<'a> Walk<'a> {
 }
 
 fn sum(kind: u8, bytes: &[u8]) -> Sum {
-    let mut hash = Sha256::new();
-    hash.update([kind]);
+    let mut hash = blake3::Hasher::new();
+    hash.update(&[kind]);
     hash.update(bytes);
-    hash.finalize().into()
+    *hash.finalize().as_bytes()
 }
 
 #[cfg(test)]
