@@ -186,7 +186,7 @@ impl Inner {
             .admit(&mut read, &asked.matched, &fields, sender, to)
             .await?;
         if to.streams() && !read.call.op.streams() {
-            again::one_document(&mut fields);
+            exchange::one_document(&mut fields);
         }
         let permit = admitted.permit;
         let followed = read.call.op == Op::Send

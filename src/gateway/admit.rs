@@ -6,12 +6,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, header};
 
 use super::{Inner, Peer, exchange::Exchange, routes::Matched};
 use crate::{
     a2a::{
-        Call, Dialect, Fault, Kind, Op,
+        Call, Fault, Kind, Op,
         answer::{self, Seen},
         reply::ReplyTo,
         request,
@@ -218,24 +218,8 @@ impl Asking<'_> {
     }
 
     async fn answer(&self, call: Call) -> Result<Bytes, Fault> {
-        let mut fields = self.fields.clone();
-        fields.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        let mut exchange = Exchange {
-            gateway: self.gateway.clone(),
-            route: self.matched.route.clone(),
-            base: self.matched.base.clone(),
-            fields,
-            call,
-            to: ReplyTo::new(Dialect::R10),
-            lost: vec![],
-            public: None,
-            report: false,
-            permit: Permit::default(),
-            said: None,
-            look: false,
-            answered: false,
-            hold: self.gateway.budget.hold(),
-        };
+        let Matched { route, base, .. } = self.matched;
+        let mut exchange = Exchange::ours(self.gateway, route, base, self.fields, call);
         exchange.ask_only().await
     }
 }

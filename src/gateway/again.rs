@@ -102,12 +102,8 @@ impl Exchange {
         let (mut head, ()) = Response::new(()).into_parts();
         head.headers.clone_from(&said.fields);
         if self.to.streams() {
-            let mut out = vec![];
-            let gateway = self.gateway.clone();
-            let (from, options) = (gateway.dialect, &gateway.options);
-            let (to, lost) = (&mut self.to, &mut self.lost);
-            answer::event(to, from, &said.text, true, options, lost, &mut out)?;
-            return Ok(self.respond(head, Framing::Events, StatusCode::OK, Some(out.into())));
+            let (_, out) = self.as_event(&said.text)?;
+            return Ok(self.respond(head, Framing::Events, StatusCode::OK, Some(out)));
         }
         let mut document = self.translate(&self.to, &said.text)?;
         self.lost.append(&mut document.lost);
@@ -142,9 +138,4 @@ impl Exchange {
         self.look = false;
         Box::pin(self.exchange()).await
     }
-}
-
-/// The answer's media type, where a question for one document stands in for a stream.
-pub(super) fn one_document(fields: &mut HeaderMap) {
-    fields.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
 }

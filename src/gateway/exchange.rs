@@ -93,6 +93,34 @@ impl Exchange {
         }
     }
 
+    /// A question of our own, asked as the caller of these fields: its answer is one document, and nobody else's.
+    pub(super) fn ours(
+        gateway: &Arc<Inner>,
+        route: &Arc<routes::Route>,
+        base: &Arc<str>,
+        fields: &HeaderMap,
+        call: Call,
+    ) -> Self {
+        let mut fields = fields.clone();
+        one_document(&mut fields);
+        Self {
+            gateway: gateway.clone(),
+            route: route.clone(),
+            base: base.clone(),
+            fields,
+            call,
+            to: ReplyTo::new(Dialect::R10),
+            lost: vec![],
+            public: None,
+            report: false,
+            permit: Permit::default(),
+            said: None,
+            look: false,
+            answered: false,
+            hold: gateway.budget.hold(),
+        }
+    }
+
     /// Sends the call for our own sake, and gives the whole answer.
     pub(super) async fn ask_only(&mut self) -> Result<Bytes, Fault> {
         let (head, body) = self.send(&Method::GET).await?.into_parts();
@@ -194,24 +222,13 @@ impl Exchange {
 
     /// Asks for the task that a subscription is to begin with (streams 7).
     fn task(&self) -> AskTask {
-        let mut fields = self.fields.clone();
-        fields.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        let mut exchange = Self {
-            gateway: self.gateway.clone(),
-            route: self.route.clone(),
-            base: self.base.clone(),
-            fields,
-            call: request::get_task(&self.call),
-            to: self.to.clone(),
-            lost: vec![],
-            public: None,
-            report: false,
-            permit: Permit::default(),
-            said: None,
-            look: false,
-            answered: false,
-            hold: self.hold.another(),
-        };
+        let mut exchange = Self::ours(
+            &self.gateway,
+            &self.route,
+            &self.base,
+            &self.fields,
+            request::get_task(&self.call),
+        );
         Box::pin(async move { exchange.ask_only().await })
     }
 
@@ -222,20 +239,10 @@ impl Exchange {
         body: agent::Body,
     ) -> Result<Response<Reply>, Fault> {
         let text = self.collect(&head, body).await?;
-        let mut out = vec![];
-        let gateway = self.gateway.clone();
-        let seen = answer::event(
-            &mut self.to,
-            gateway.dialect,
-            &text,
-            true,
-            &gateway.options,
-            &mut self.lost,
-            &mut out,
-        )?;
+        let (seen, out) = self.as_event(&text)?;
         self.settle(&seen, &head.headers, &text).await;
         log_losses(&self.lost, self.call.op.name());
-        Ok(self.respond(head, Framing::Events, StatusCode::OK, Some(out.into())))
+        Ok(self.respond(head, Framing::Events, StatusCode::OK, Some(out)))
     }
 
     async fn document(&mut self, head: Parts, body: agent::Body) -> Result<Response<Reply>, Fault> {
@@ -255,6 +262,16 @@ impl Exchange {
             None => StatusCode::NO_CONTENT,
         };
         Ok(self.respond(head, Framing::Json, status, document.body))
+    }
+
+    /// A whole answer of the agent as the client's only event.
+    pub(super) fn as_event(&mut self, text: &[u8]) -> Result<(Seen, Bytes), Fault> {
+        let mut out = vec![];
+        let gateway = self.gateway.clone();
+        let (from, options) = (gateway.dialect, &gateway.options);
+        let (to, lost) = (&mut self.to, &mut self.lost);
+        let seen = answer::event(to, from, text, true, options, lost, &mut out)?;
+        Ok((seen, out.into()))
     }
 
     /// Free before telling: the client's next message finds what this answer says.
@@ -326,6 +343,11 @@ impl Exchange {
         }
         response
     }
+}
+
+/// Asks for one document, where the client waits for events.
+pub(super) fn one_document(fields: &mut HeaderMap) {
+    fields.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
 }
 
 fn is_events(fields: &HeaderMap) -> bool {
