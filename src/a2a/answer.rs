@@ -11,16 +11,19 @@ use super::{
     request::SPARE,
     rpc,
     shape::{
-        Loss, Notes, Options, Shape, State, Version, View,
+        Loss, Notes, Options, Shape, Version, View,
         card::{self, Interface},
-        state_of,
     },
 };
 use crate::json::{self, As, Form, Node, Obj};
 
 mod errors;
+mod seen;
 
 pub use errors::{from_status, read as read_fault};
+pub use seen::{Named, Seen, running_task, task_seen};
+
+use seen::seen_in;
 
 /// What the gateway says of itself in a card.
 #[derive(Clone, Debug)]
@@ -42,30 +45,6 @@ pub struct Document {
     pub lost: Vec<Loss>,
     /// The page that comes after this one, of a list of webhooks.
     pub next: Option<String>,
-}
-
-/// What an answer says, for policies, logs and `final`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// The state of the task that it tells of.
-    pub state: Option<State>,
-    /// It is a status update: the only kind of event that carries `final`.
-    pub update: bool,
-    /// It is a whole task.
-    pub task: bool,
-    /// It is a bare message, after which nothing follows.
-    pub message: bool,
-    /// The ids in it, where they are learned.
-    pub named: Named,
-}
-
-/// The ids that an answer names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named {
-    /// The task.
-    pub task: Option<Box<str>>,
-    /// The context.
-    pub context: Option<Box<str>>,
 }
 
 static ENVELOPE: Form = Form(&[
@@ -183,93 +162,6 @@ fn first_config(mut list: Obj<'_>) -> Result<Obj<'_>, Fault> {
 }
 
 /// What a canonical result says of its task.
-fn seen_in(op: Op, r: &Obj<'_>, learn: bool) -> Seen {
-    let state = |o: Option<&Obj<'_>>| {
-        let state = o?.inside("status")?.string("state")?;
-        Some(state_of(&state))
-    };
-    let id = |o: &Obj<'_>, key| o.string(key).filter(|t| !t.is_empty()).map(Into::into);
-    match op {
-        Op::Send | Op::Stream | Op::Subscribe => {
-            let task = r.inside("task");
-            let mut named = Named::default();
-            if learn {
-                let part = ["statusUpdate", "artifactUpdate", "message"];
-                let part = part.iter().find_map(|key| r.inside(key));
-                if let Some(o) = task.or(part) {
-                    named.task = id(o, if task.is_some() { "id" } else { "taskId" });
-                    named.context = id(o, "contextId");
-                }
-            }
-            Seen {
-                state: state(task).or_else(|| state(r.inside("statusUpdate"))),
-                update: r.has("statusUpdate"),
-                task: task.is_some(),
-                message: r.has("message"),
-                named,
-            }
-        }
-        Op::Get | Op::Cancel => Seen {
-            state: state(Some(r)),
-            named: if learn {
-                Named {
-                    task: id(r, "id"),
-                    context: id(r, "contextId"),
-                }
-            } else {
-                Named::default()
-            },
-            ..Seen::default()
-        },
-        Op::List
-        | Op::CreatePush
-        | Op::GetPush
-        | Op::ListPush
-        | Op::DeletePush
-        | Op::ExtendedCard => Seen::default(),
-    }
-}
-
-/// What an agent's answer to `GetTask` says, for our own sake.
-pub fn task_seen(from: Dialect, body: &Bytes, options: &Options) -> Result<Seen, Fault> {
-    let mut to = ReplyTo::new(Dialect::R10);
-    to.op = Some(Op::Get);
-    to.learn = true;
-    let public = Public {
-        interfaces: vec![],
-        push: false,
-    };
-    document(&to, from, Op::Get, body, &public, options).map(|d| d.seen)
-}
-
-/// A page of tasks, for our own sake: one that is not at rest, if there is any, and the next page.
-pub fn running_task(
-    from: Dialect,
-    body: &Bytes,
-    options: &Options,
-) -> Result<(Option<Box<str>>, Option<String>), Fault> {
-    let text = text_of(body)?;
-    let mut notes = Notes::new(options);
-    let result = result_of(from, Op::List, text, options)?;
-    let page = from
-        .shape
-        .lift_result(Op::List, result, &mut notes)
-        .map_err(|e| bad(&e))?;
-    let runs = |task: &&Obj<'_>| {
-        let state = task.inside("status").and_then(|s| s.string("state"));
-        state.is_none_or(|s| state_of(&s) == State::Running)
-    };
-    let tasks = page.list("tasks").unwrap_or_default();
-    let running = tasks.iter().find(runs);
-    let id = match running.map(|task| task.string("id")) {
-        Some(None) => return Err(Fault::answer("a task without an id")),
-        Some(Some(id)) => Some(id.into()),
-        None => None,
-    };
-    let next = page.string("nextPageToken").map(Cow::into_owned);
-    Ok((id, next.filter(|t| !t.is_empty())))
-}
-
 fn wrap(to: &ReplyTo, node: &Node<'_>, size: usize) -> Bytes {
     let mut out = Vec::with_capacity(size + size / 8 + SPARE);
     match to.dialect.binding {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::a2a::shape::State;
 
 const NOBODY: Public = Public {
     interfaces: vec![],
