@@ -26,13 +26,13 @@ pub struct Permit {
 impl Permit {
     /// Whether it sends a message, and so has to know what comes of it.
     pub const fn sends(&self) -> bool {
-        matches!(self.slot, Care::Permit(_)) || self.first.is_some()
+        matches!(self.slot, Care::Slot(_)) || self.first.is_some()
     }
 
     /// The call is about to go out.
     pub fn goes_out(&mut self) -> Result<(), Fault> {
-        if let Care::Permit(permit) = &mut self.slot {
-            permit.goes_out()?;
+        if let Care::Slot(slot) = &mut self.slot {
+            slot.goes_out()?;
         }
         if let Some(first) = &mut self.first {
             first.goes_out();

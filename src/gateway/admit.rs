@@ -115,10 +115,10 @@ impl Inner {
         if !self.conversations.on() {
             return Ok(Care::Nothing);
         }
-        let permit = self
+        let slot = self
             .conversations
             .admit(wanted, |question| asking.ask(question));
-        Ok(Care::Permit(Box::new(permit.await?)))
+        Ok(Care::Slot(Box::new(slot.await?)))
     }
 
     /// The context of a task: as replies have shown it, else, if need be, as the agent says.

@@ -2,7 +2,7 @@
 //! them, and what a newcomer does who finds one taken.
 //!
 //! ```text
-//! admit ─► free ───────────────────────────────► Permit ─► goes_out ─► seen … ─► settled
+//! admit ─► free ───────────────────────────────► Slot ─► goes_out ─► seen … ─► settled
 //!   └────► taken ─► wait `busy_grace` ─► still in flight ─► refused       └─ dropped: settles by what is known
 //!                          └─► Held, Unknown ─► one question to the agent ─► take over, or refused
 //! ```
@@ -14,12 +14,12 @@ use std::{
 
 use tokio::time::Instant;
 
-mod permit;
 mod question;
 mod queue;
+mod slot;
 
-pub use permit::{Care, Permit, Watch};
 pub use question::{Evidence, Question};
+pub use slot::{Care, Slot, Watch};
 
 use question::{Questions, Verdict, judge};
 use queue::Queue;
@@ -157,12 +157,12 @@ impl Conversations {
         &self,
         wanted: Wanted,
         mut ask: impl FnMut(Question) -> A,
-    ) -> Result<Permit, Fault>
+    ) -> Result<Slot, Fault>
     where
         A: Future<Output = Evidence>,
     {
         let Some(context) = &wanted.context else {
-            return Ok(Permit::open(self, wanted));
+            return Ok(Slot::open(self, wanted));
         };
         let key = slot_key(&wanted.scope, context);
         let inner = &*self.0;
@@ -187,7 +187,7 @@ impl Conversations {
             let answer = inner.store.take(key, &newcomer).await.map_err(away)?;
             let (mut holder, now) = match answer {
                 Take::Busy(holder, now) => (holder, now),
-                Take::Taken(until) => return Ok(Permit::new(self, wanted, key, token, until)),
+                Take::Taken(until) => return Ok(Slot::new(self, wanted, key, token, until)),
                 Take::Full => return Err(no_slot()),
             };
             let began = *began.get_or_insert_with(Instant::now);
@@ -210,7 +210,7 @@ impl Conversations {
                         let over = inner.store.take_over(key, holder.mark(), &newcomer);
                         match over.await.map_err(away)? {
                             Take::Taken(until) => {
-                                return Ok(Permit::new(self, wanted, key, token, until));
+                                return Ok(Slot::new(self, wanted, key, token, until));
                             }
                             Take::Full => return Err(no_slot()),
                             Take::Busy(other, _) => holder = other, // it is asked about next

@@ -14,6 +14,6 @@
 )]
 
 mod model;
-mod permits;
 mod rules;
+mod slots;
 mod waiting;

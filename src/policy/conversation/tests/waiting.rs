@@ -3,7 +3,7 @@ use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use tokio::time::{Instant, advance};
 
-use super::permits::{OWNER, admitted, conversations, held, holders, seen, wanted};
+use super::slots::{OWNER, admitted, conversations, held, holders, seen, wanted};
 use crate::{
     a2a::{Kind, shape::State},
     config::OnBusy,

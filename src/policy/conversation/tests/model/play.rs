@@ -24,7 +24,7 @@ use crate::{
     a2a::{Fault, shape::State},
     config,
     policy::conversation::{
-        Conversations, Evidence, Permit, Question, Wanted, Watch, slot_key, tests::rules::times,
+        Conversations, Evidence, Question, Slot, Wanted, Watch, slot_key, tests::rules::times,
     },
     state::{
         Key, Store,
@@ -50,7 +50,7 @@ pub(super) enum Stage {
     Over,
 }
 
-type Admitting = Pin<Box<dyn Future<Output = Result<Permit, Fault>>>>;
+type Admitting = Pin<Box<dyn Future<Output = Result<Slot, Fault>>>>;
 
 pub(super) struct Message {
     pub(super) stage: Stage,
@@ -63,7 +63,7 @@ pub(super) struct Message {
     /// The gateway knows its task from an answer.
     pub(super) replied: bool,
     pub(super) reply: Option<Reply>,
-    pub(super) permit: Option<Permit>,
+    pub(super) permit: Option<Slot>,
     pub(super) token: Option<u64>,
     admitting: Option<Admitting>,
 }
@@ -99,7 +99,7 @@ pub(super) struct Play {
     store: Arc<Memory>,
     gateways: [Conversations; 2],
     /// What dead gateways held: it settles nothing before the play is over.
-    dead: Vec<Permit>,
+    dead: Vec<Slot>,
     steps: Option<Vec<String>>,
 }
 

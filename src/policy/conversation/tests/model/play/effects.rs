@@ -9,7 +9,7 @@ use crate::{
         shape::State,
     },
     policy::conversation::{
-        Evidence, Permit,
+        Evidence, Slot,
         tests::model::{agent::At, script::Kind, steps::Step},
     },
 };
@@ -35,7 +35,7 @@ impl Play {
             Step::LeavesStream(i) => {
                 let m = &mut self.messages[i];
                 m.here = false;
-                if m.permit.as_ref().is_some_and(Permit::can_be_left) {
+                if m.permit.as_ref().is_some_and(Slot::can_be_left) {
                     self.over(i);
                 }
             }

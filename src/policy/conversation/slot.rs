@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Admission of one message. Dropping it settles it, once, without waiting: unsent frees, what may be running never.
-pub struct Permit {
+pub struct Slot {
     of: Conversations,
     wanted: Wanted,
     /// The slot; none before the first reply names the context.
@@ -40,7 +40,7 @@ enum Phase {
     Settled,
 }
 
-impl Permit {
+impl Slot {
     pub(super) fn new(
         of: &Conversations,
         wanted: Wanted,
@@ -62,9 +62,9 @@ impl Permit {
 
     /// For a message whose context is not known.
     pub(super) fn open(of: &Conversations, wanted: Wanted) -> Self {
-        let mut permit = Self::new(of, wanted, Key([0; 16]), of.token(), None);
-        permit.key = None;
-        permit
+        let mut slot = Self::new(of, wanted, Key([0; 16]), of.token(), None);
+        slot.key = None;
+        slot
     }
 
     /// The message is about to go out. Refused where the lease is too short: another might ask the agent, who
@@ -191,7 +191,7 @@ impl Permit {
     }
 }
 
-impl Drop for Permit {
+impl Drop for Slot {
     fn drop(&mut self) {
         if self.phase == Phase::Settled {
             return;
@@ -261,7 +261,7 @@ pub enum Care {
     #[default]
     Nothing,
     /// It sends a message.
-    Permit(Box<Permit>),
+    Slot(Box<Slot>),
     /// It looks at a task.
     Watch(Box<Watch>),
 }
@@ -271,7 +271,7 @@ impl Care {
     pub fn seen(&mut self, seen: &Seen) -> Settling {
         match self {
             Self::Nothing => Settling::Done,
-            Self::Permit(permit) => permit.seen(seen),
+            Self::Slot(slot) => slot.seen(seen),
             Self::Watch(watch) => watch.seen(seen),
         }
     }
@@ -279,7 +279,7 @@ impl Care {
     /// The call failed, before or after somebody answered it.
     pub fn failed(&mut self, fault: &Fault, answered: bool) -> Settling {
         match self {
-            Self::Permit(permit) => permit.failed(fault, answered),
+            Self::Slot(slot) => slot.failed(fault, answered),
             Self::Nothing | Self::Watch(_) => Settling::Done,
         }
     }
@@ -287,7 +287,7 @@ impl Care {
     /// Its document is whole.
     pub fn left(&mut self) -> Settling {
         match self {
-            Self::Permit(permit) => permit.left(),
+            Self::Slot(slot) => slot.left(),
             Self::Nothing | Self::Watch(_) => Settling::Done,
         }
     }
@@ -295,7 +295,7 @@ impl Care {
     /// Whether ids in answers are of use.
     pub fn learns(&self) -> bool {
         match self {
-            Self::Permit(permit) => permit.learns(),
+            Self::Slot(slot) => slot.learns(),
             Self::Watch(_) => true,
             Self::Nothing => false,
         }
@@ -304,7 +304,7 @@ impl Care {
     /// Whether its caller may leave even before the agent has said anything.
     pub fn can_be_left_at_once(&self) -> bool {
         match self {
-            Self::Permit(permit) => permit.task.is_some(),
+            Self::Slot(slot) => slot.task.is_some(),
             Self::Nothing | Self::Watch(_) => true,
         }
     }
@@ -312,7 +312,7 @@ impl Care {
     /// Whether a message of it is at rest, or there is none.
     pub fn is_settled(&self) -> bool {
         match self {
-            Self::Permit(permit) => permit.phase == Phase::Settled,
+            Self::Slot(slot) => slot.phase == Phase::Settled,
             Self::Nothing | Self::Watch(_) => true,
         }
     }
@@ -320,7 +320,7 @@ impl Care {
     /// Whether its caller may leave without anybody having to read on.
     pub fn can_be_left(&self) -> bool {
         match self {
-            Self::Permit(permit) => permit.can_be_left(),
+            Self::Slot(slot) => slot.can_be_left(),
             Self::Nothing | Self::Watch(_) => true,
         }
     }

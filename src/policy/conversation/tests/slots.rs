@@ -11,7 +11,7 @@ use crate::{
         shape::State,
     },
     config::{self, OnBusy},
-    policy::conversation::{Conversations, Evidence, Permit, Question, Wanted, slot_key},
+    policy::conversation::{Conversations, Evidence, Question, Slot, Wanted, slot_key},
     state::{
         Store,
         memory::{self, Memory},
@@ -54,11 +54,11 @@ async fn nothing(_: Question) -> Evidence {
     Evidence::Nothing
 }
 
-pub(super) async fn admitted(of: &Conversations, task: Option<&str>) -> Permit {
+pub(super) async fn admitted(of: &Conversations, task: Option<&str>) -> Slot {
     of.admit(wanted(task), nothing).await.unwrap()
 }
 
-async fn out(of: &Conversations, task: Option<&str>) -> Permit {
+async fn out(of: &Conversations, task: Option<&str>) -> Slot {
     let mut permit = admitted(of, task).await;
     permit.goes_out().unwrap();
     permit
@@ -158,7 +158,7 @@ async fn a_task_that_goes_on_is_held() {
 async fn a_fault_frees_only_if_nothing_can_have_begun() {
     let (no, unknown) = (Kind::InvalidParams, Kind::BackendTimeout);
     let of = reject();
-    let failed = async |permit: &mut Permit, kind| {
+    let failed = async |permit: &mut Slot, kind| {
         permit.failed(&Fault::new(kind, ""), true).done().await;
     };
     failed(&mut out(&of, Some("t")).await, no).await;
