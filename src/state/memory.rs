@@ -117,15 +117,12 @@ impl Memory {
             if let Some(seen) = over {
                 entry.free(seen, now, times);
             }
-            entry.lapse(now, times);
-            match entry.holder() {
-                Some(holder) => Take::Busy(holder.clone(), now),
-                None if full => Take::Full,
-                None => {
-                    entry.take(of, now, times);
-                    Take::Taken(times.lease.map(|lease| Instant::now() + lease))
-                }
+            if !full && entry.take(of, now, times) {
+                return Take::Taken(times.lease.map(|lease| Instant::now() + lease));
             }
+            entry.lapse(now, times);
+            let holder = entry.holder();
+            holder.map_or(Take::Full, |holder| Take::Busy(holder.clone(), now))
         })
     }
 

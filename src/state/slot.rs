@@ -18,6 +18,8 @@
 //! one that is taken) becomes a further one: then all must come to rest.
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 /// Milliseconds on the store's clock.
 pub type Millis = u64;
 
@@ -191,7 +193,7 @@ impl Holder {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// Mostly one.
-    pub holders: Vec<Holder>,
+    pub holders: SmallVec<[Holder; 1]>,
 }
 
 impl Entry {
@@ -224,7 +226,6 @@ impl Entry {
         self.lapse(now, times);
         let free = self.is_free();
         if free {
-            self.holders.reserve_exact(1); // mostly one, and there may be many entries
             self.holders.push(Holder::new(of, now, times));
         }
         free

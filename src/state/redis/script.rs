@@ -195,7 +195,7 @@ fn entry_of(text: &str) -> Result<Entry, ParsingError> {
         return Ok(Entry::default());
     }
     let kept: Vec<Kept> = serde_json::from_str(text).map_err(|e| e.to_string())?;
-    let holders: Option<Vec<Holder>> = kept.into_iter().map(holder_of).collect();
+    let holders: Option<_> = kept.into_iter().map(holder_of).collect();
     match holders {
         Some(holders) => Ok(Entry { holders }),
         None => Err("a holder that the script does not write".into()),

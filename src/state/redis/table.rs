@@ -181,7 +181,7 @@ impl Table {
             return waiter;
         };
         let mut entry = Entry {
-            holders: vec![mine.holder.clone()],
+            holders: [mine.holder.clone()].into(),
         };
         entry.settle(token, &end, now, &times);
         if let Some(holder) = entry.holders.pop() {
@@ -211,7 +211,7 @@ impl Table {
         let (now, times) = (self.now(), self.times);
         if let Some(mine) = self.find(key, token) {
             let mut entry = Entry {
-                holders: vec![mine.holder.clone()],
+                holders: [mine.holder.clone()].into(),
             };
             entry.name(token, task, now, &times);
             if let Some(holder) = entry.holders.pop() {

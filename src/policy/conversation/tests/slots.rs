@@ -66,7 +66,7 @@ async fn out(of: &Conversations, task: Option<&str>) -> Slot {
 
 pub(super) async fn holders(of: &Conversations) -> Vec<Holder> {
     let looked = of.store().look(slot_key("agent", "talk")).await;
-    looked.map_or(vec![], |(entry, _)| entry.holders)
+    looked.map_or(vec![], |(entry, _)| entry.holders.into_vec())
 }
 
 pub(super) async fn held(of: &Conversations) -> Option<(Phase, Option<Box<str>>)> {
