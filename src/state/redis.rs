@@ -112,6 +112,19 @@ impl Shared {
     }
 }
 
+/// Without its task the store is away for good, in `local` mode too: nothing else would say why.
+struct SaysIfItPanics;
+
+impl Drop for SaysIfItPanics {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            tracing::error!(
+                "the state store's task ended in a panic; messages are refused until this gateway is restarted"
+            );
+        }
+    }
+}
+
 /// The store.
 pub struct Redis {
     commands: mpsc::Sender<Command>,
@@ -152,6 +165,7 @@ impl Redis {
         thread::Builder::new()
             .name("state".to_owned())
             .spawn(move || {
+                let _says = SaysIfItPanics;
                 runtime.block_on(Task::new(settings, address, shared, asked).run());
                 drop(ends);
             })?;
