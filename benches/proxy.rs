@@ -138,9 +138,10 @@ fn agent(stop: CancellationToken) -> io::Result<(thread::JoinHandle<()>, SocketA
     let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
     let at = listener.local_addr()?;
     let event = format!("data: {}\n\n", bodies::event(Dialect::R10, 400));
+    let last = format!("data: {}\n\n", bodies::last_event(Dialect::R10, 400));
     let words = Arc::new(Words {
         answer: bodies::answer(Dialect::R10, KILOBYTE).into(),
-        events: event.repeat(EVENTS).into(),
+        events: (event.repeat(EVENTS - 1) + &last).into(), // at rest: the next message is let in
     });
     let serve = async move {
         let mut connections = JoinSet::new();

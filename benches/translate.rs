@@ -18,6 +18,7 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, measurement::WallTime};
 use http::Method;
 
 #[path = "support/bodies.rs"]
+#[expect(dead_code, reason = "other benches use the rest")]
 mod bodies;
 
 #[cfg(feature = "mimalloc")]

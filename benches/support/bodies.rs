@@ -51,11 +51,20 @@ pub(crate) fn answer(agent: Dialect, size: usize) -> String {
     })
 }
 
-/// The data of one event of a v1.0 agent.
+/// The data of one event of a v1.0 agent, whose task goes on.
 pub(crate) fn event(agent: Dialect, size: usize) -> String {
+    update(agent, "TASK_STATE_WORKING", size)
+}
+
+/// The data of a stream's last event: its task is done.
+pub(crate) fn last_event(agent: Dialect, size: usize) -> String {
+    update(agent, "TASK_STATE_COMPLETED", size)
+}
+
+fn update(agent: Dialect, state: &str, size: usize) -> String {
     grown(size, |parts| {
         let message = message(Shape::V10, true, parts);
-        let status = json!({"state": "TASK_STATE_WORKING", "message": message});
+        let status = json!({"state": state, "message": message});
         let update = json!({"taskId": "run-e21fffe8d536", "contextId": "ctx-1", "status": status});
         result(agent, &json!({"statusUpdate": update}))
     })
