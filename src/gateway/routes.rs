@@ -75,7 +75,7 @@ impl Route {
             let value = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
             if self.agent_parameter.as_ref() == Some(name) {
                 one = Some(value.into());
-                scope.push_str("/{}"); // no decoded value has braces around nothing: see `harmless`
+                scope.push_str("/\u{1}"); // no value has a control character: see `harmless`
             } else {
                 let _infallible = write!(scope, "/{value}");
             }
@@ -344,6 +344,30 @@ routes:
             let path = format!("/ws/{bad}/agents/a1/a2a");
             assert_eq!(at(&routes, &path), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn no_parameter_can_stand_for_all_agents() {
+        let routes = routes(
+            "
+routes:
+  - {path: '/one/{w}/{a}', backend: 'http://two.test/{w}/{a}', agent_parameter: a}
+  - {path: '/any/{w}/{a}', backend: 'http://two.test/{w}/{a}'}
+",
+        );
+        let scope = |path: &str| {
+            let found = routes.find(path).ok()?;
+            Some((found.scope.to_string(), found.one))
+        };
+        let (all, one) = scope("/one/w/red").unwrap();
+        assert_eq!(one.as_deref(), Some("red"));
+        assert_eq!(scope("/one/w/blue").unwrap().0, all);
+        for value in ["red", "%7B%7D", "{}", "*"] {
+            let (alone, none) = scope(&format!("/any/w/{value}")).unwrap();
+            assert_ne!(alone, all, "{value}");
+            assert_eq!(none, None);
+        }
+        assert!(scope("/any/w/%01").is_none());
     }
 
     #[test]

@@ -8,7 +8,10 @@
 //! ```
 //! Only the gateway talks to the agent: it is handed a [`Question`] and gives back [`Evidence`].
 use std::{
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -114,10 +117,9 @@ impl Conversations {
         Ok(released)
     }
 
-    fn token(&self) -> u64 {
-        self.0
-            .tokens
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    /// Names one holding, or one sending; no two are alike.
+    pub(super) fn token(&self) -> u64 {
+        self.0.tokens.fetch_add(1, Relaxed)
     }
 
     /// Once a second, by anybody: forgets what is over.

@@ -8,14 +8,7 @@
 //! ```
 //! What became of messages lies in [`crate::state`]. Here is what dies with the process: who runs now, for those
 //! that wait for it, and small answers.
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -64,7 +57,6 @@ struct Inner {
     /// Those that run here: as many as calls do.
     flights: Mutex<HashMap<Key, Arc<Flight>>>,
     small: Mutex<Small>,
-    tokens: AtomicU64,
 }
 
 /// A message that may have been sent before.
@@ -125,14 +117,11 @@ pub struct Said {
 impl Retries {
     /// Nothing sent yet.
     pub fn new(settings: Settings, conversations: Conversations) -> Self {
-        // Tokens are told apart across processes by their random beginning.
-        let seed = uuid::Uuid::new_v4().as_u64_pair().0;
         Self(Arc::new(Inner {
             settings,
             conversations,
             flights: Mutex::default(),
             small: Mutex::default(),
-            tokens: AtomicU64::new(seed),
         }))
     }
 
@@ -185,7 +174,7 @@ impl Retries {
         }
         let flight = Arc::new(Flight::new(digest));
         flights.insert(key, flight.clone());
-        let token = self.0.tokens.fetch_add(1, Relaxed);
+        let token = self.0.conversations.token();
         Ok(First::new(self, key, token, flight))
     }
 
