@@ -6,6 +6,7 @@
 //! next exchange. HTTP/2 shares connections between exchanges, so there (and only there) hyper runs tasks.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -128,44 +129,51 @@ impl Agent {
     /// `request.uri` is path and query only; `Host` is set when absent. `again` says that nothing happens
     /// twice if this is sent twice: then one retry on a broken connection is allowed. Anything else is sent
     /// again only when it is certain that nothing of it was written.
-    pub async fn send(
+    pub fn send(
         &self,
         request: Request<Bytes>,
         deadline: Duration,
         again: bool,
-    ) -> Result<Response<Body>, Error> {
+    ) -> impl Future<Output = Result<Response<Body>, Error>> + Send {
         let deadline = after(deadline);
-        let permit = self.room.enter(self.settings.wait, deadline).await?;
-        let mut request = self.address(request)?;
-        let mut spare = again.then(|| request.clone());
-        let mut reuse = true;
-        let mut fresh = 0;
-        loop {
-            let failed = match self.attempt(request, reuse, deadline).await {
-                Ok((response, source)) if response.status() != StatusCode::SWITCHING_PROTOCOLS => {
-                    return Ok(response.map(|incoming| Body::new(incoming, source, permit)));
-                }
-                Ok(_) => return Err(Error::broken("the agent switched protocols unasked")),
-                Err(failed) => failed,
-            };
-            request = match failed {
-                Failed::Unsent {
-                    request, reused, ..
-                } if reused || fresh + 1 < FRESH_TRIES => {
-                    fresh += usize::from(!reused);
-                    *request
-                }
-                Failed::Unsent { cause, .. } => return Err(Error::Broken { sent: false, cause }),
-                Failed::Broken(error) => match spare.take() {
-                    // Where one idle connection broke, its neighbours have likely gone as well.
-                    Some(copy) => {
-                        reuse = false;
-                        copy
+        let request = self.address(request).map(Box::new);
+        async move {
+            let mut request = request?;
+            let permit = self.room.enter(self.settings.wait, deadline).await?;
+            let mut spare = again.then(|| request.clone());
+            let mut reuse = true;
+            let mut fresh = 0;
+            loop {
+                let failed = match self.attempt(request, reuse, deadline).await {
+                    Ok((response, _)) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                        return Err(Error::broken("the agent switched protocols unasked"));
                     }
-                    None => return Err(error),
-                },
-                Failed::Final(error) => return Err(error),
-            };
+                    Ok((response, source)) => {
+                        return Ok(response.map(|incoming| Body::new(incoming, source, permit)));
+                    }
+                    Err(failed) => failed,
+                };
+                request = match failed {
+                    Failed::Unsent {
+                        request, reused, ..
+                    } if reused || fresh + 1 < FRESH_TRIES => {
+                        fresh += usize::from(!reused);
+                        request
+                    }
+                    Failed::Unsent { cause, .. } => {
+                        return Err(Error::Broken { sent: false, cause });
+                    }
+                    Failed::Broken(error) => match spare.take() {
+                        // Where one idle connection broke, its neighbours have likely gone as well.
+                        Some(copy) => {
+                            reuse = false;
+                            copy
+                        }
+                        None => return Err(error),
+                    },
+                    Failed::Final(error) => return Err(error),
+                };
+            }
         }
     }
 
@@ -206,7 +214,7 @@ impl Agent {
 
     async fn attempt(
         &self,
-        request: Request<Full<Bytes>>,
+        request: Box<Request<Full<Bytes>>>,
         reuse: bool,
         deadline: Instant,
     ) -> Result<(Response<Incoming>, Source), Failed> {
@@ -214,7 +222,7 @@ impl Agent {
             // Boxed, as dialling is below: what is rare must not make every call's future large.
             let exchange = self
                 .lines
-                .exchange(&self.dialer, &self.room, request, deadline);
+                .exchange(&self.dialer, &self.room, *request, deadline);
             let (response, ticket) = Box::pin(exchange).await?;
             return Ok((response, Source::Stream(ticket)));
         }
@@ -227,7 +235,8 @@ impl Agent {
             Some(link) => link,
             None => Box::pin(self.open(deadline)).await.map_err(Failed::Final)?,
         };
-        let response = link.exchange(request, deadline).await?;
+        let sent = pin!(link.send(*request));
+        let response = link.response(sent, deadline).await?;
         Ok((response, Source::Link(link, Arc::clone(&self.pool))))
     }
 

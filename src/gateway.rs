@@ -88,18 +88,25 @@ struct Asked<'p> {
 
 impl Gateway {
     /// Answers one request. There is no other way to answer: what fails becomes a response here.
-    pub async fn answer(self, request: Request<Incoming>, peer: Peer) -> Response<Reply> {
-        let (head, body) = request.into_parts();
-        let gateway = &self.0;
-        let cors = &gateway.http.cors;
-        let origin = cors::allowed(cors, &head.headers);
-        let mut response = if head.method == Method::OPTIONS {
-            cors::options(cors, &head.headers)
-        } else {
-            gateway.dispatch(head, body, &peer).await
-        };
-        cors::mark(cors, response.headers_mut(), origin);
-        response
+    pub fn answer(
+        self,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> impl Future<Output = Response<Reply>> + Send + use<> {
+        // Taken apart out here, and lent from then on: a future keeps what it is given beside what it makes of it.
+        let (mut head, mut body) = request.into_parts();
+        async move {
+            let gateway = &self.0;
+            let cors = &gateway.http.cors;
+            let origin = cors::allowed(cors, &head.headers);
+            let mut response = if head.method == Method::OPTIONS {
+                cors::options(cors, &head.headers)
+            } else {
+                gateway.dispatch(&mut head, &mut body, &peer).await
+            };
+            cors::mark(cors, response.headers_mut(), origin);
+            response
+        }
     }
 
     /// Once in a while: closes connections to agents that nobody uses.
@@ -115,20 +122,20 @@ impl Gateway {
 impl Inner {
     async fn dispatch(
         self: &Arc<Self>,
-        head: Parts,
-        body: Incoming,
+        head: &mut Parts,
+        body: &mut Incoming,
         peer: &Peer,
     ) -> Response<Reply> {
         let uri = head.uri.clone();
         let path = uri.path();
         let mut to = ReplyTo::new(detect::likely(path, None));
-        if let Err(fault) = host_is_one(&head) {
+        if let Err(fault) = host_is_one(head) {
             // No dialect wraps what is wrong with HTTP itself (RFC 9112 3.2).
             let mut response = telling::refuse(&to, &fault);
             *response.status_mut() = StatusCode::BAD_REQUEST;
             return response;
         }
-        let asked = match self.look(&head, path, &mut to) {
+        let asked = match self.look(head, path, &mut to) {
             Ok(asked) => asked,
             Err(fault) => return telling::refuse(&to, &fault),
         };
@@ -138,9 +145,9 @@ impl Inner {
         };
         match target {
             // Boxed: what is rare must not make every call's future large.
-            Target::Card => Box::pin(self.card(&head, &asked, peer)).await,
+            Target::Card => Box::pin(self.card(head, &asked, peer)).await,
             Target::Rpc | Target::Rest(_) => {
-                let done = self.call(head, body, asked, target, peer, &mut to).await;
+                let done = self.call(head, body, &asked, &target, peer, &mut to).await;
                 done.unwrap_or_else(|fault| telling::refuse(&to, &fault))
             }
         }
@@ -160,16 +167,16 @@ impl Inner {
     /// A call, from its body to the head of its answer.
     async fn call(
         self: &Arc<Self>,
-        head: Parts,
-        body: Incoming,
-        asked: Asked<'_>,
-        target: Target,
+        head: &mut Parts,
+        body: &mut Incoming,
+        asked: &Asked<'_>,
+        target: &Target,
         peer: &Peer,
         to: &mut ReplyTo,
     ) -> Result<Response<Reply>, Fault> {
         let mut hold = self.budget.hold();
-        let body = self.read_body(&head, body, &target, &mut hold).await?;
-        let mut read = self.read(&head, &body, &target, asked.said, to)?;
+        let body = self.read_body(head, body, target, &mut hold).await?;
+        let mut read = self.read(head, &body, target, asked.said, to)?;
         if to.twice.is_none() && headers::is_javascript(&head.headers) {
             to.twice = Some(false);
         }
@@ -178,7 +185,7 @@ impl Inner {
         let report = telling::wants_report(&head.headers);
         let card = read.call.op == Op::ExtendedCard;
         let public = card
-            .then(|| self.public(&head, &asked.matched, peer))
+            .then(|| self.public(head, &asked.matched, peer))
             .flatten();
         let sender = admit::asker(&head.headers, peer);
         let mut fields = self.up(&read, head, to, peer);
@@ -196,8 +203,8 @@ impl Inner {
         to.learn = permit.learns();
         let exchange = exchange::Exchange {
             gateway: self.clone(),
-            route: asked.matched.route,
-            base: asked.matched.base,
+            route: asked.matched.route.clone(),
+            base: asked.matched.base.clone(),
             fields,
             call: read.call,
             to: to.clone(),
@@ -239,7 +246,7 @@ impl Inner {
     async fn read_body(
         &self,
         head: &Parts,
-        body: Incoming,
+        body: &mut Incoming,
         target: &Target,
         hold: &mut Hold,
     ) -> Result<Bytes, Fault> {
@@ -271,7 +278,7 @@ impl Inner {
         Ok(())
     }
 
-    fn up(&self, read: &Read, head: Parts, to: &ReplyTo, peer: &Peer) -> HeaderMap {
+    fn up(&self, read: &Read, head: &mut Parts, to: &ReplyTo, peer: &Peer) -> HeaderMap {
         let content = match self.dialect.binding {
             Binding::Rest => self.backend.rest_content_type.as_str(),
             Binding::Rpc => "application/json",
@@ -285,7 +292,10 @@ impl Inner {
             authority: head.uri.authority(),
             last: &self.last_peer,
         }
-        .fields(head.headers, to.dialect.shape.version())
+        .fields(
+            std::mem::take(&mut head.headers),
+            to.dialect.shape.version(),
+        )
     }
 }
 

@@ -91,7 +91,7 @@ impl Store {
     pub async fn take(&self, key: Key, of: &Newcomer<'_>) -> Result<Take, Trouble> {
         match self {
             Self::Memory(m) => Ok(m.take(key, None, of)),
-            Self::Redis(r) => r.take(key, None, of).await,
+            Self::Redis(r) => Box::pin(r.take(key, None, of)).await,
         }
     }
 
@@ -136,7 +136,7 @@ impl Store {
     pub async fn goes_on(&self, key: Key, seen: Mark) {
         match self {
             Self::Memory(m) => m.goes_on(key, seen),
-            Self::Redis(r) => r.goes_on(key, seen).await,
+            Self::Redis(r) => Box::pin(r.goes_on(key, seen)).await,
         }
     }
 
@@ -171,7 +171,7 @@ impl Store {
     pub async fn look(&self, key: Key) -> Option<(Entry, slot::Millis)> {
         match self {
             Self::Memory(m) => m.look(key),
-            Self::Redis(r) => r.look(key).await,
+            Self::Redis(r) => Box::pin(r.look(key)).await,
         }
     }
 
@@ -179,7 +179,7 @@ impl Store {
     pub async fn list(&self, limit: usize) -> Result<Vec<Shown>, Trouble> {
         match self {
             Self::Memory(m) => Ok(m.list(limit)),
-            Self::Redis(r) => r.list(limit).await,
+            Self::Redis(r) => Box::pin(r.list(limit)).await,
         }
     }
 
@@ -187,7 +187,7 @@ impl Store {
     pub async fn release(&self, key: Key) -> Result<bool, Trouble> {
         match self {
             Self::Memory(m) => Ok(m.release(key)),
-            Self::Redis(r) => r.release(key).await,
+            Self::Redis(r) => Box::pin(r.release(key)).await,
         }
     }
 
@@ -203,7 +203,7 @@ impl Store {
     pub async fn context_of(&self, task: Key) -> Option<Box<str>> {
         match self {
             Self::Memory(m) => m.context_of(task),
-            Self::Redis(r) => r.context_of(task).await,
+            Self::Redis(r) => Box::pin(r.context_of(task)).await,
         }
     }
 
@@ -211,7 +211,7 @@ impl Store {
     pub async fn bind(&self, context: Key, agent: &str) -> Result<Option<Box<str>>, Trouble> {
         match self {
             Self::Memory(m) => Ok(m.bind(context, agent)),
-            Self::Redis(r) => r.bind(context, agent).await,
+            Self::Redis(r) => Box::pin(r.bind(context, agent)).await,
         }
     }
 
@@ -219,7 +219,7 @@ impl Store {
     pub async fn close(&self, within: Duration) {
         match self {
             Self::Memory(_) => {}
-            Self::Redis(r) => r.close(within).await,
+            Self::Redis(r) => Box::pin(r.close(within)).await,
         }
     }
 

@@ -1,7 +1,7 @@
 //! One HTTP/1.1 connection with both of its ends: what sends a request, and what moves bytes. Nothing moves
 //! unless somebody polls; who waits for an answer or for a chunk polls the connection meanwhile.
 
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
+use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{Connection, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::time::{Instant, Sleep};
@@ -32,6 +33,9 @@ pub(super) enum Failed {
     /// Trying again would not help.
     Final(Error),
 }
+
+/// The head of a response, or why there is none, perhaps with the request.
+type Sent = Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>>;
 
 pub(super) struct Link {
     sender: SendRequest<Full<Bytes>>,
@@ -67,18 +71,24 @@ impl Link {
         }
     }
 
-    /// Sends `request` and waits for the head of the response.
-    pub(super) async fn exchange(
+    /// Hands `request` over; what comes of it is for `response`. Apart, so that no future holds the request twice.
+    pub(super) fn send(
         &mut self,
         request: Request<Full<Bytes>>,
+    ) -> impl Future<Output = Sent> + use<> {
+        self.sender.try_send_request(request)
+    }
+
+    /// Waits for the head of the response.
+    pub(super) async fn response(
+        &mut self,
+        mut sent: Pin<&mut impl Future<Output = Sent>>,
         deadline: Instant,
     ) -> Result<Response<Incoming>, Failed> {
         let reused = std::mem::replace(&mut self.used, true);
-        let mut response = pin!(self.sender.try_send_request(request));
-        let outcome = std::future::poll_fn(|cx| {
-            self.drive(cx, Some(deadline), |cx| response.as_mut().poll(cx))
-        })
-        .await;
+        let outcome =
+            std::future::poll_fn(|cx| self.drive(cx, Some(deadline), |cx| sent.as_mut().poll(cx)))
+                .await;
         let mut failure = match outcome {
             Ok(Ok(response)) => return Ok(response),
             Ok(Err(failure)) => failure,

@@ -57,10 +57,8 @@ impl Inner {
             Op::Get | Op::Cancel | Op::Subscribe if self.conversations.on() => {
                 let task = call.facts.task.as_deref().unwrap_or_default();
                 let replays = call.op == Op::Subscribe;
-                let watch = self
-                    .conversations
-                    .watch(&matched.scope, task, replays)
-                    .await;
+                let watch = self.conversations.watch(&matched.scope, task, replays);
+                let watch = Box::pin(watch).await;
                 Ok(watch.map_or(Care::Nothing, |watch| Care::Watch(Box::new(watch))))
             }
             Op::Get
@@ -111,7 +109,9 @@ impl Inner {
             agent: matched.one.clone(),
             bytes: call.params.text().len(),
         };
-        self.conversations.bind(&wanted).await?;
+        if wanted.agent.is_some() {
+            Box::pin(self.conversations.bind(&wanted)).await?;
+        }
         if !self.conversations.on() {
             return Ok(Care::Nothing);
         }

@@ -58,18 +58,24 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// Sends the call and gives the answer for the client.
-    pub(super) async fn run(mut self) -> Result<Response<Reply>, Fault> {
-        if let Some(said) = self.said.take() {
-            return self.say(&said);
-        }
-        let done = self.exchange().await;
-        if let Err(fault) = &done {
-            let ours = fault.blame == Blame::Gateway;
-            if !(self.answered && ours) {
-                self.permit.failed(fault, self.answered).done().await;
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn would hold the exchange twice: as it was given and as it is used"
+    )]
+    pub(super) fn run(mut self) -> impl Future<Output = Result<Response<Reply>, Fault>> + Send {
+        async move {
+            if let Some(said) = self.said.take() {
+                return self.say(&said);
             }
+            let done = self.exchange().await;
+            if let Err(fault) = &done {
+                let ours = fault.blame == Blame::Gateway;
+                if !(self.answered && ours) {
+                    self.permit.failed(fault, self.answered).done().await;
+                }
+            }
+            done
         }
-        done
     }
 
     pub(super) async fn exchange(&mut self) -> Result<Response<Reply>, Fault> {
@@ -164,6 +170,7 @@ impl Exchange {
             &gateway.options,
             &mut self.lost,
         )?;
+        turn().await;
         let mut request = Request::new(outgoing.body.clone().unwrap_or_default());
         *request.method_mut() = outgoing.method;
         *request.uri_mut() = Uri::from(self.route.place(&self.base, &outgoing.path)?);
@@ -181,7 +188,6 @@ impl Exchange {
         } else {
             gateway.limits.first_byte
         };
-        turn().await;
         self.permit.goes_out()?;
         let sent = self.route.agent.send(request, deadline, again).await;
         sent.map_err(|e| unanswered(&e, op))

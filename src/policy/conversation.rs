@@ -70,6 +70,16 @@ pub struct Wanted {
     pub bytes: usize,
 }
 
+impl Wanted {
+    fn newcomer(&self, token: u64) -> Newcomer<'_> {
+        Newcomer {
+            token,
+            asker: self.asker,
+            task: self.task.as_deref(),
+        }
+    }
+}
+
 fn slot_key(scope: &str, context: &str) -> Key {
     Key::of(&["slot", scope, context])
 }
@@ -158,7 +168,7 @@ impl Conversations {
     pub async fn admit<A>(
         &self,
         wanted: Wanted,
-        mut ask: impl FnMut(Question) -> A,
+        ask: impl FnMut(Question) -> A,
     ) -> Result<Slot, Fault>
     where
         A: Future<Output = Evidence>,
@@ -168,46 +178,57 @@ impl Conversations {
         };
         let key = slot_key(&wanted.scope, context);
         let inner = &*self.0;
+        let place = inner.queue.place(key);
+        if inner.settings.on_busy != OnBusy::Wait || !place.others() {
+            let token = self.token();
+            let newcomer = wanted.newcomer(token);
+            match inner.store.take(key, &newcomer).await.map_err(away)? {
+                Take::Taken(until) => return Ok(Slot::new(self, wanted, key, token, until)),
+                Take::Full => return Err(no_slot()),
+                Take::Busy(..) => {}
+            }
+        }
+        // Boxed: what is rare must not make every call's future large.
+        Box::pin(self.contend(wanted, key, place, ask)).await
+    }
+
+    /// Takes a conversation that somebody else has.
+    async fn contend<A>(
+        &self,
+        wanted: Wanted,
+        key: Key,
+        mut place: queue::Place<'_>,
+        mut ask: impl FnMut(Question) -> A,
+    ) -> Result<Slot, Fault>
+    where
+        A: Future<Output = Evidence>,
+    {
+        let inner = &*self.0;
         let longest = match inner.settings.on_busy {
             OnBusy::Wait => inner.settings.wait.max(inner.settings.busy_grace),
             OnBusy::Reject | OnBusy::Off => inner.settings.busy_grace,
         };
-        let mut place = inner.queue.place(key);
-        let mut listening = None;
-        let mut began = None;
-        if inner.settings.on_busy == OnBusy::Wait && place.others() {
-            let began = *began.get_or_insert_with(Instant::now);
-            Box::pin(self.wait_turn(&mut place, &wanted, began + longest)).await?;
+        let context = wanted.context.as_deref().unwrap_or_default();
+        let began = Instant::now();
+        if inner.settings.on_busy == OnBusy::Wait {
+            self.wait_turn(&mut place, &wanted, began + longest).await?;
         }
         loop {
+            let freed = place.listen(); // before looking, so that nothing is missed in between
             let token = self.token();
-            let newcomer = Newcomer {
-                token,
-                asker: wanted.asker,
-                task: wanted.task.as_deref(),
-            };
+            let newcomer = wanted.newcomer(token);
             let answer = inner.store.take(key, &newcomer).await.map_err(away)?;
             let (mut holder, now) = match answer {
                 Take::Busy(holder, now) => (holder, now),
                 Take::Taken(until) => return Ok(Slot::new(self, wanted, key, token, until)),
                 Take::Full => return Err(no_slot()),
             };
-            let began = *began.get_or_insert_with(Instant::now);
-            let Some(freed) = listening.take() else {
-                // Look again while listening, so that nothing is missed in between.
-                if inner.settings.on_busy == OnBusy::Wait {
-                    Box::pin(self.wait_turn(&mut place, &wanted, began + longest)).await?;
-                }
-                listening = Some(place.listen());
-                continue;
-            };
             let so_far = began.elapsed();
             let mut next = inner.settings.busy_grace.saturating_sub(so_far);
             if next.is_zero() && holder.phase != Phase::InFlight {
                 next = question::PACE;
                 let verdict = self.question(key, context, &wanted, &holder, now, &mut ask);
-                // Boxed: what is rare must not make every call's future large.
-                match Box::pin(verdict).await {
+                match verdict.await {
                     Verdict::Free => {
                         let over = inner.store.take_over(key, holder.mark(), &newcomer);
                         match over.await.map_err(away)? {

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http::{HeaderValue, Method, Request, Response, header};
@@ -160,15 +160,39 @@ fn answer<S: Service>(
         let stream = http2.then(|| Stream::begin(&state));
         // hyper leaves the body out for HTTP/1 only.
         let bare = http2 && request.method() == Method::HEAD;
-        let reply = service.call(request, peer.clone());
-        async move {
-            let mut response = reply.await;
-            if bare {
-                set_length(&mut response);
-            }
-            Ok(response.map(|body| Served::new(body, call, stream, bare)))
+        Answering {
+            reply: service.call(request, peer.clone()),
+            counted: Some((call, stream)),
+            bare,
         }
     })
+}
+
+pin_project! {
+    /// A call until its head is there. By hand: an async block would hold the service's future twice.
+    struct Answering<F> {
+        #[pin]
+        reply: F,
+        counted: Option<(InFlight, Option<Arc<Stream>>)>,
+        bare: bool,
+    }
+}
+
+impl<F: Future<Output = Response<B>>, B: Body> Future for Answering<F> {
+    type Output = Result<Response<Served<B>>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let mut response = ready!(this.reply.poll(cx));
+        let Some((call, stream)) = this.counted.take() else {
+            return Poll::Pending; // never polled after its end
+        };
+        if *this.bare {
+            set_length(&mut response);
+        }
+        let served = |body| Served::new(body, call, stream, *this.bare);
+        Poll::Ready(Ok(response.map(served)))
+    }
 }
 
 /// Says how long the body would have been, which hyper does only for one it sends.
