@@ -18,12 +18,14 @@ mod forward;
 mod making;
 mod routes;
 mod telling;
+mod under_way;
 mod well_known;
 
 pub use making::{BadSetup, Setup};
 
 use followed::{Followed, Work};
 use routes::{Matched, Routes};
+use under_way::UnderWay;
 
 use crate::{
     a2a::{
@@ -78,6 +80,7 @@ struct Inner {
     retries: Retries,
     follow: Follow,
     stop: CancellationToken,
+    under_way: UnderWay,
 }
 
 /// A request that found its agent.
@@ -97,6 +100,7 @@ impl Gateway {
         let (mut head, mut body) = request.into_parts();
         async move {
             let gateway = &self.0;
+            let _one = gateway.under_way.begin();
             let cors = &gateway.http.cors;
             let origin = cors::allowed(cors, &head.headers);
             let mut response = if head.method == Method::OPTIONS {

@@ -55,6 +55,11 @@ fn agree(said: &mut Option<Version>, text: &str, also: &[String]) -> Result<(), 
 
 /// Major.Minor decide; a patch number does not count (v1.0 3.6).
 fn parse(text: &str, also: &[String]) -> Option<Version> {
+    match text {
+        "0.3" => return Some(Version::V03), // what nearly all say
+        "1.0" => return Some(Version::V10),
+        _ => {}
+    }
     let mut numbers = text.split('.');
     let mut number = || numbers.next().map(whole);
     let (major, minor, patch) = (number()??, number(), number());

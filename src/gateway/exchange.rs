@@ -1,8 +1,5 @@
 //! One exchange with the agent: the request in its words, and its answer in the client's.
-use std::{
-    sync::{Arc, atomic::Ordering::Relaxed},
-    task::Poll,
-};
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 use bytes::Bytes;
 use http::{
@@ -170,7 +167,7 @@ impl Exchange {
             &gateway.options,
             &mut self.lost,
         )?;
-        turn().await;
+        self.gateway.under_way.turn().await;
         let mut request = Request::new(outgoing.body.clone().unwrap_or_default());
         *request.method_mut() = outgoing.method;
         *request.uri_mut() = Uri::from(self.route.place(&self.base, &outgoing.path)?);
@@ -259,7 +256,7 @@ impl Exchange {
         } else {
             self.translate(&self.to, &text)?
         };
-        turn().await;
+        self.gateway.under_way.turn().await;
         self.settle(&document.seen, &head.headers, &text).await;
         self.lost.append(&mut document.lost);
         log_losses(&self.lost, self.call.op.name());
@@ -369,18 +366,4 @@ fn media(fields: &HeaderMap) -> &str {
     fields
         .get(header::CONTENT_TYPE)
         .map_or("", headers::media_type)
-}
-
-/// Lets the calls that are ready now go before this one writes. So what many calls write leaves in one go: the
-/// first write wakes a sleeping peer, which costs as much as translating a kilobyte, and the others find it awake.
-async fn turn() {
-    let mut waited = false;
-    std::future::poll_fn(|cx| {
-        if std::mem::replace(&mut waited, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }

@@ -8,6 +8,7 @@ use std::{
 
 use http::{HeaderMap, HeaderName, HeaderValue, header, uri::Authority};
 use ipnet::IpNet;
+use smallvec::SmallVec;
 
 use super::Peer;
 use crate::a2a::{Version, headers};
@@ -92,75 +93,80 @@ impl Last {
 
 impl Up<'_> {
     /// The fields for the agent, made from those of the client.
-    pub(super) fn fields(&self, mut theirs: HeaderMap, asked: Version) -> HeaderMap {
-        headers::strip_named(&mut theirs);
-        let mut up = HeaderMap::with_capacity(theirs.len() + 8);
-        if let Some(extensions) = headers::take_extensions(&mut theirs, asked) {
+    pub(super) fn fields(&self, mut fields: HeaderMap, asked: Version) -> HeaderMap {
+        headers::strip_named(&mut fields);
+        let extensions = headers::take_extensions(&mut fields, asked);
+        let told = self.forwarded(&fields);
+        drop_fields(&mut fields, is_ours);
+        for (name, value) in told {
+            fields.insert(name, value);
+        }
+        if let Some(extensions) = extensions {
             let name = match self.version {
                 Version::V03 => headers::X_EXTENSIONS,
                 Version::V10 => headers::EXTENSIONS,
             };
-            up.insert(name, extensions);
-        }
-        self.forwarded(&theirs, &mut up);
-        let mut last = None;
-        for (name, value) in theirs {
-            // A repeated field comes without its name.
-            if let Some(name) = name {
-                last = (!is_ours(&name)).then_some(name);
-            }
-            if let Some(name) = &last {
-                up.append(name.clone(), value);
-            }
+            fields.insert(name, extensions);
         }
         let accept = if self.events {
             "text/event-stream"
         } else {
             "application/json"
         };
-        up.insert(header::ACCEPT, HeaderValue::from_static(accept));
-        up.insert(
+        fields.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        fields.insert(
             header::ACCEPT_ENCODING,
             HeaderValue::from_static("identity"),
         );
-        up.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.content));
+        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.content));
         if self.version == Version::V10 {
-            up.insert(headers::VERSION, HeaderValue::from_static("1.0"));
+            fields.insert(headers::VERSION, HeaderValue::from_static("1.0"));
         }
-        up
+        fields
     }
 
-    fn forwarded(&self, theirs: &HeaderMap, up: &mut HeaderMap) {
+    /// What the agent is told of whom the call comes from.
+    fn forwarded(&self, theirs: &HeaderMap) -> SmallVec<[(HeaderName, HeaderValue); 5]> {
+        let mut told = SmallVec::new();
         let trusted = is_trusted(self.trusted, self.peer.addr.ip());
-        if trusted {
-            let mut chain = String::with_capacity(48);
-            for value in theirs.get_all(X_FOR) {
-                chain.push_str(value.to_str().unwrap_or("unknown"));
-                chain.push_str(", ");
-            }
-            let _infallible = write!(chain, "{}", self.peer.addr.ip());
-            if let Ok(chain) = HeaderValue::try_from(chain) {
-                up.insert(X_FOR, chain);
-            }
-            for name in [X_PROTO, X_HOST, X_PREFIX, header::FORWARDED] {
-                if let Some(value) = theirs.get(&name) {
-                    up.insert(name, value.clone());
-                }
-            }
+        let believed = |name| theirs.get(name).filter(|_| trusted).cloned();
+        let address = if trusted {
+            self.chain(theirs)
+        } else {
+            self.last.value(self.peer.addr.ip())
+        };
+        told.extend(address.map(|address| (X_FOR, address)));
+        let scheme = if self.peer.tls { "https" } else { "http" };
+        let scheme = believed(X_PROTO).unwrap_or(HeaderValue::from_static(scheme));
+        told.push((X_PROTO, scheme));
+        let target = || self.authority.and_then(|a| a.as_str().try_into().ok());
+        let host = believed(X_HOST)
+            .or_else(target)
+            .or_else(|| theirs.get(header::HOST).cloned());
+        told.extend(host.map(|host| (X_HOST, host)));
+        for name in [X_PREFIX, header::FORWARDED] {
+            told.extend(believed(name.clone()).map(|value| (name, value)));
         }
-        if !trusted && let Some(address) = self.last.value(self.peer.addr.ip()) {
-            up.insert(X_FOR, address);
+        told
+    }
+
+    /// The addresses that earlier proxies named, and the last proxy's own.
+    fn chain(&self, theirs: &HeaderMap) -> Option<HeaderValue> {
+        let mut chain = String::with_capacity(48);
+        for value in theirs.get_all(X_FOR) {
+            chain.push_str(value.to_str().unwrap_or("unknown"));
+            chain.push_str(", ");
         }
-        if !up.contains_key(X_PROTO) {
-            let scheme = if self.peer.tls { "https" } else { "http" };
-            up.insert(X_PROTO, HeaderValue::from_static(scheme));
-        }
-        if !up.contains_key(X_HOST) {
-            let target = self.authority.and_then(|a| a.as_str().try_into().ok());
-            if let Some(host) = target.or_else(|| theirs.get(header::HOST).cloned()) {
-                up.insert(X_HOST, host);
-            }
-        }
+        let _infallible = write!(chain, "{}", self.peer.addr.ip());
+        HeaderValue::try_from(chain).ok()
+    }
+}
+
+/// In place: a new map would cost two allocations and hash every name again.
+fn drop_fields(fields: &mut HeaderMap, gone: impl Fn(&HeaderName) -> bool) {
+    let gone: SmallVec<[HeaderName; 8]> = fields.keys().filter(|n| gone(n)).cloned().collect();
+    for name in gone {
+        fields.remove(name);
     }
 }
 
@@ -171,20 +177,12 @@ fn is_trusted(trusted: &[IpNet], ip: IpAddr) -> bool {
 }
 
 /// The agent's fields for the client, but for those about its own connection and body.
-pub(super) fn down(mut theirs: HeaderMap, version: Version) -> HeaderMap {
-    headers::strip_named(&mut theirs);
-    let extensions = headers::take_extensions(&mut theirs, version);
-    let mut fields = HeaderMap::with_capacity(theirs.len() + 6);
-    let mut last = None;
-    for (name, value) in theirs {
-        if let Some(name) = name {
-            let stays = stays_up(&name) || headers::is_hop_by_hop(&name);
-            last = (!stays).then_some(name);
-        }
-        if let Some(name) = &last {
-            fields.append(name.clone(), value);
-        }
-    }
+pub(super) fn down(mut fields: HeaderMap, version: Version) -> HeaderMap {
+    headers::strip_named(&mut fields);
+    let extensions = headers::take_extensions(&mut fields, version);
+    drop_fields(&mut fields, |name| {
+        stays_up(name) || headers::is_hop_by_hop(name)
+    });
     if let Some(extensions) = extensions {
         headers::put_extensions(&mut fields, extensions, version);
     }

@@ -6,7 +6,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Gateway, Inner, Routes};
+use super::{Gateway, Inner, Routes, under_way::UnderWay};
 use crate::{
     a2a::{
         Dialect,
@@ -151,6 +151,7 @@ impl Setup {
             retries: self.retries.clone(),
             follow,
             stop,
+            under_way: UnderWay::default(),
         })))
     }
 }
