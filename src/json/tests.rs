@@ -2,9 +2,16 @@ use super::*;
 use proptest::prelude::*;
 use serde_json::Value;
 
-static FORM: Form = Form(&[
+static FORM: Form = Form::of(&[
     ("one", As::One(&FORM)),
     ("each", As::Each(&FORM)),
+    ("text", As::Text),
+]);
+
+static KEPT: Form = Form::of(&[
+    ("role", As::Text),
+    ("one", As::Text),
+    ("each", As::Text),
     ("text", As::Text),
 ]);
 
@@ -42,17 +49,9 @@ fn edits() {
     .unwrap();
     o.merge(open(r#"{"text":"\"","gone":1}"#).unwrap()).unwrap();
     let mut lost = vec![];
-    o.keep(
-        &Form(&[
-            ("role", As::Text),
-            ("one", As::Text),
-            ("each", As::Text),
-            ("text", As::Text),
-        ]),
-        |k| {
-            lost.push(k.to_owned());
-        },
-    );
+    o.keep(&KEPT, |k| {
+        lost.push(k.to_owned());
+    });
     assert_eq!(lost, ["gone"]);
     assert_eq!(o.string("text").unwrap(), "\"");
     assert_eq!(o.string("role").unwrap(), "ROLE_USER");
@@ -126,7 +125,7 @@ fn an_opened_object_has_a_limit_of_members_and_a_closed_one_has_none() {
 
 #[test]
 fn names_in_snake_case_get_the_proper_one() {
-    static NAMES: Form = Form(&[("contextId", As::Text), ("url", As::Text)]);
+    static NAMES: Form = Form::of(&[("contextId", As::Text), ("url", As::Text)]);
     let mut o = Obj::open(
         r#"{"context_id":1,"url":2,"other_id":3}"#,
         &NAMES,
