@@ -172,13 +172,13 @@ fn lower_message(m: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
 
 /// Takes `kind` where it says what it must.
 fn kind_is(o: &mut Obj<'_>, kind: &'static str) -> Result {
-    if o.string("kind").is_some_and(|k| k != kind) {
+    let said = o.take("kind");
+    if said.is_some_and(|k| k.said().is_some_and(|k| k != kind)) {
         return Err(Error::Member {
             key: "kind",
             why: "contradicts where it stands",
         });
     }
-    o.take("kind");
     Ok(())
 }
 

@@ -182,6 +182,7 @@ fn lift_role(m: &mut Obj<'_>, notes: &Notes<'_>) -> Result {
     match m.raw("role") {
         Some("1") => m.put("role", Node::word("ROLE_USER")),
         Some("2") => m.put("role", Node::word("ROLE_AGENT")),
+        Some("\"ROLE_USER\"" | "\"ROLE_AGENT\"") => return Ok(()), // as most are
         _ => {}
     }
     if !notes.strict {
@@ -206,9 +207,10 @@ pub(super) const CONTENT: [&str; 4] = ["text", "raw", "url", "data"];
 
 /// The one that a part has; one with two of them is none that we know.
 pub(super) fn content_of(p: &Obj<'_>) -> Option<&'static str> {
-    let mut there = CONTENT.into_iter().filter(|k| p.has(k));
-    let first = there.next();
-    first.filter(|_| there.next().is_none())
+    let there = CONTENT.map(|k| p.has(k));
+    let mut there = CONTENT.into_iter().zip(there).filter(|(_, has)| *has);
+    let (first, _) = there.next()?;
+    there.next().is_none().then_some(first)
 }
 
 fn lift_part(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
