@@ -5,9 +5,15 @@
 use std::borrow::Cow;
 
 mod edit;
+mod form;
+mod name;
 mod scan;
 
+pub use form::{As, Form};
+pub use name::Key;
 pub use scan::{Limits, check};
+
+use name::{Marks, Tag};
 
 /// Why a text was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,56 +43,17 @@ pub enum Error {
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 
 /// One member of an opened object.
-pub type Member<'a> = (Cow<'a, str>, Node<'a>);
-
-/// The members that an object is known to have, and which of them are opened with it.
-#[derive(Debug)]
-pub struct Form(pub &'static [(&'static str, As)]);
-
-/// How a known member is read. Only a hint: what has another type stays text, and `within` and `each` open
-/// text that the form left closed.
-#[derive(Clone, Copy, Debug)]
-pub enum As {
-    /// Stays as it came.
-    Text,
-    /// An object, opened by its form.
-    One(&'static Form),
-    /// A list of objects, each opened by one form.
-    Each(&'static Form),
-    /// Depends on the members before it.
-    By(fn(&[Member<'_>]) -> As),
-    /// As the reader was told by [`Obj::open_asking`].
-    Asked,
-}
-
-impl Form {
-    /// Opens nothing below the object itself.
-    pub const FLAT: Self = Self(&[]);
-
-    /// Whether the form has a member of this name.
-    pub fn knows(&self, key: &str) -> bool {
-        self.find(key).is_some()
-    }
-
-    fn find(&self, key: &str) -> Option<As> {
-        let found = self.0.iter().find(|(k, _)| same(k, key));
-        found.map(|(_, how)| *how)
-    }
-
-    /// The member's proper name for one in `snake_case`, if it has one.
-    fn proper(&self, snake: &str) -> Option<&'static str> {
-        let is = |k: &str| k != snake && is_snake_of(snake, k); // a form may name both, to open both
-        let found = self.0.iter().find(|(k, _)| is(k));
-        found.map(|(k, _)| *k)
-    }
-}
+pub type Member<'a> = (Key<'a>, Node<'a>);
 
 /// Members in their order, never two of one name.
 #[derive(Debug, Default)]
 pub struct Obj<'a> {
     members: Vec<Member<'a>>,
-    changed: bool,
     source: &'a str,
+    names: Marks,
+    changed: bool,
+    /// Some value may be blank; else nobody needs to look for one.
+    blank: bool,
 }
 
 /// The value of a member.
@@ -111,6 +78,7 @@ impl Node<'_> {
     }
 
     /// A string from elsewhere.
+    #[inline]
     pub fn string(s: impl Into<String>) -> Self {
         Node::Word(Cow::Owned(s.into()))
     }
@@ -133,6 +101,22 @@ impl Node<'_> {
                 .is_some_and(|t| t.trim_start().starts_with(']')),
             Node::Made(_) | Node::Word(_) | Node::Obj(_) => false,
         }
+    }
+
+    /// The string without its escapes; `None` as well for one that is not Unicode (a lone surrogate).
+    pub fn said(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Node::Text(t) => scan::unquote(t),
+            Node::Made(t) => scan::unquote(t),
+            Node::Word(w) => Some(Cow::Borrowed(w)),
+            Node::Obj(_) | Node::List(_) => None,
+        }
+    }
+
+    /// `null`, `""` or `[]`.
+    #[inline]
+    fn is_blank(&self) -> bool {
+        matches!(self, Node::Text("\"\"" | "null")) || self.is_empty_list()
     }
 
     fn changed(&self) -> bool {
@@ -180,16 +164,19 @@ impl<'a> Obj<'a> {
     }
 
     /// The member of this name.
+    #[inline]
     pub fn get(&self, key: &str) -> Option<&Node<'a>> {
         self.at(key).map(|i| &self.members[i].1)
     }
 
     /// Whether there is such a member.
+    #[inline]
     pub fn has(&self, key: &str) -> bool {
         self.at(key).is_some()
     }
 
     /// The member as it came, if it is still text.
+    #[inline]
     pub fn raw(&self, key: &str) -> Option<&'a str> {
         match self.get(key)? {
             Node::Text(t) => Some(t),
@@ -197,17 +184,14 @@ impl<'a> Obj<'a> {
         }
     }
 
-    /// The member's string without its escapes; `None` as well for one that is not Unicode (a lone surrogate).
+    /// The member's string, as [`Node::said`] has it.
+    #[inline]
     pub fn string(&self, key: &str) -> Option<Cow<'_, str>> {
-        match self.get(key)? {
-            Node::Text(t) => scan::unquote(t),
-            Node::Made(t) => scan::unquote(t),
-            Node::Word(w) => Some(Cow::Borrowed(w)),
-            Node::Obj(_) | Node::List(_) => None,
-        }
+        self.get(key)?.said()
     }
 
     /// The object at `key`, if it is opened.
+    #[inline]
     pub fn inside(&self, key: &str) -> Option<&Obj<'a>> {
         match self.get(key)? {
             Node::Obj(o) => Some(o),
@@ -216,6 +200,7 @@ impl<'a> Obj<'a> {
     }
 
     /// The opened list at `key`.
+    #[inline]
     pub fn list(&self, key: &str) -> Option<&[Obj<'a>]> {
         match self.get(key)? {
             Node::List(items) => Some(items),
@@ -234,13 +219,13 @@ impl<'a> Obj<'a> {
         for (key, node) in &self.members {
             out.push(before);
             before = b',';
-            if let (Cow::Borrowed(key), Node::Text(value)) = (key, node)
+            if let (Cow::Borrowed(key), Node::Text(value)) = (&key.text, node)
                 && let Some(both) = self.together(key, value)
             {
                 out.extend_from_slice(both.as_bytes());
                 continue;
             }
-            quote(key, out);
+            quote(&key.text, out);
             out.push(b':');
             node.write(out);
         }
@@ -259,8 +244,31 @@ impl<'a> Obj<'a> {
             .filter(|_| whole)
     }
 
+    #[inline]
     fn at(&self, key: &str) -> Option<usize> {
-        self.members.iter().position(|(k, _)| same(k, key))
+        self.at_tagged(key, Tag::of(key))
+    }
+
+    #[inline]
+    fn at_tagged(&self, key: &str, tag: Tag) -> Option<usize> {
+        if self.names.may_have(tag) {
+            return self.place(key, tag);
+        }
+        None
+    }
+
+    #[inline(never)]
+    fn place(&self, key: &str, tag: Tag) -> Option<usize> {
+        let first = self.members.iter().position(|(k, _)| k.tag == tag)?;
+        if self.members[first].0.is_also(key) {
+            return Some(first);
+        }
+        self.place_slowly(key)
+    }
+
+    #[cold]
+    fn place_slowly(&self, key: &str) -> Option<usize> {
+        self.members.iter().position(|(k, _)| **k == *key)
     }
 }
 
@@ -324,42 +332,6 @@ pub fn is_json(text: &str) -> bool {
 /// What a checked JSON string says; `None` if it is none, or not Unicode.
 pub fn unquote(text: &str) -> Option<Cow<'_, str>> {
     scan::unquote(text)
-}
-
-/// As `==`, but without a call for names up to 16 bytes, which nearly all are: their first and last words,
-/// overlapping, are all of them.
-#[inline]
-fn same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len() != b.len() || a.first() != b.first() {
-        return false;
-    }
-    match a.len() {
-        0..=3 => a.iter().eq(b),
-        4..=8 => ends_same::<4>(a, b),
-        9..=16 => ends_same::<8>(a, b),
-        _ => a == b,
-    }
-}
-
-#[inline]
-fn ends_same<const N: usize>(a: &[u8], b: &[u8]) -> bool {
-    a.first_chunk::<N>() == b.first_chunk::<N>() && a.last_chunk::<N>() == b.last_chunk::<N>()
-}
-
-/// Whether `snake` spells `camel` with underscores.
-fn is_snake_of(snake: &str, camel: &str) -> bool {
-    let mut s = snake.bytes();
-    for c in camel.bytes() {
-        if c.is_ascii_uppercase() {
-            if s.next() != Some(b'_') || s.next() != Some(c.to_ascii_lowercase()) {
-                return false;
-            }
-        } else if s.next() != Some(c) {
-            return false;
-        }
-    }
-    s.next().is_none()
 }
 
 fn refuse<T>(key: &'static str, why: &'static str) -> Result<T> {

@@ -222,8 +222,8 @@ impl Job {
         let result = match self.from.binding {
             Binding::Rest => input,
             Binding::Rpc => {
-                let form = &Form(&[("result", As::Text)]);
-                let envelope = Obj::open(input, form, self.options.limits)
+                static RESULT: Form = Form::of(&[("result", As::Text)]);
+                let envelope = Obj::open(input, &RESULT, self.options.limits)
                     .map_err(|e| Fault::answer(e.to_string()))?;
                 envelope
                     .raw("result")

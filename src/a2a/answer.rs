@@ -47,7 +47,7 @@ pub struct Document {
     pub next: Option<String>,
 }
 
-static ENVELOPE: Form = Form(&[
+static ENVELOPE: Form = Form::of(&[
     ("jsonrpc", As::Text),
     ("id", As::Text),
     ("result", As::Asked),

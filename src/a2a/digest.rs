@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::{Call, fault::Fault, fault::Kind};
 use crate::json::{self, As, Form, Limits, Obj};
 
-static PARAMS: Form = Form(&[("message", As::Text)]);
+static PARAMS: Form = Form::of(&[("message", As::Text)]);
 
 /// The digest of the message in a call.
 pub fn message(call: &Call, limits: Limits) -> Result<[u8; 16], Fault> {

@@ -65,12 +65,12 @@ impl Facts {
 }
 
 fn text(o: &Obj<'_>, key: &str) -> Result<Option<String>, Fault> {
-    if !o.has(key) {
+    let Some(node) = o.get(key) else {
         return Ok(None);
-    }
-    let text = o.string(key).map(Cow::into_owned);
+    };
+    let text = node.said();
     let text = text.ok_or_else(|| Fault::params(format!("`{key}` is not a string of Unicode")))?;
-    Ok(Some(text).filter(|t| !t.is_empty()))
+    Ok(Some(text).filter(|t| !t.is_empty()).map(Cow::into_owned))
 }
 
 fn number(o: &Obj<'_>, key: &str) -> Option<u64> {

@@ -37,7 +37,7 @@ pub struct Request<'a> {
     pub params: Obj<'a>,
 }
 
-static ENVELOPE: Form = Form(&[
+static ENVELOPE: Form = Form::of(&[
     ("jsonrpc", As::Text),
     ("id", As::Text),
     ("method", As::Text),
@@ -46,11 +46,12 @@ static ENVELOPE: Form = Form(&[
 
 /// The form of `params`, if the method stands before it, as it mostly does. Else they are opened afterwards.
 fn params_by_method(before: &[Member<'_>]) -> As {
-    let method = before.iter().find(|m| m.0 == "method");
+    let method = before.iter().find(|m| *m.0 == *"method");
     let Some((_, Node::Text(name))) = method else {
         return As::Text;
     };
-    match named(name.trim_matches('"')) {
+    let name = name.strip_prefix('"').and_then(|n| n.strip_suffix('"'));
+    match name.and_then(named) {
         Some((op, version)) => As::One(shape(version).request_form(op)),
         None => As::Text,
     }

@@ -1,10 +1,11 @@
 //! Edits of an opened object. Each says that something changed, so that what was not touched can pass as text.
 use std::borrow::Cow;
 
-use super::{Error, Form, Limits, Node, Obj, Result, refuse, scan};
+use super::{Error, Form, Key, Limits, Node, Obj, Result, refuse, scan};
 
 impl<'a> Obj<'a> {
     /// Takes a member out.
+    #[inline]
     pub fn take(&mut self, key: &str) -> Option<Node<'a>> {
         let i = self.at(key)?;
         self.changed = true;
@@ -36,19 +37,25 @@ impl<'a> Obj<'a> {
     }
 
     /// Sets a member, in its place if it is there.
+    #[inline]
     pub fn put(&mut self, key: &'static str, node: Node<'a>) {
-        self.changed = true;
         match self.at(key) {
-            Some(i) => self.members[i].1 = node,
-            None => self.members.push((Cow::Borrowed(key), node)),
+            Some(i) => self.put_at(i, node),
+            None => self.append(Key::new(Cow::Borrowed(key)), node),
         }
+    }
+
+    fn put_at(&mut self, i: usize, node: Node<'a>) {
+        self.changed = true;
+        self.blank |= node.is_blank();
+        self.members[i].1 = node;
     }
 
     /// As `put`, but before all others.
     pub fn put_first(&mut self, key: &'static str, node: Node<'a>) {
         self.take(key);
-        self.changed = true;
-        self.members.insert(0, (Cow::Borrowed(key), node));
+        self.append(Key::new(Cow::Borrowed(key)), node);
+        self.members.rotate_right(1);
     }
 
     /// Adds a member whose name is not one of ours, unless it is there already.
@@ -56,12 +63,26 @@ impl<'a> Obj<'a> {
         if self.has(&key) {
             return Err(Error::Twice(key.into_owned()));
         }
-        self.changed = true;
-        self.members.push((key, node));
+        self.append(Key::new(key), node);
         Ok(())
     }
 
+    fn append(&mut self, key: Key<'a>, node: Node<'a>) {
+        self.changed = true;
+        self.blank |= node.is_blank();
+        self.names.add(key.tag);
+        self.members.push((key, node));
+    }
+
+    fn rename_at(&mut self, i: usize, name: &'static str) {
+        self.changed = true;
+        let name = Key::new(Cow::Borrowed(name));
+        self.names.add(name.tag);
+        self.members[i].0 = name;
+    }
+
     /// Refuses to make two members of one name: which of them counts is not ours to guess.
+    #[inline]
     pub fn rename(&mut self, from: &str, to: &'static str) -> Result {
         let Some(i) = self.at(from) else {
             return Ok(());
@@ -69,42 +90,48 @@ impl<'a> Obj<'a> {
         if self.at(to).is_some_and(|j| j != i) {
             return Err(Error::Twice(to.to_owned()));
         }
-        self.changed = true;
-        self.members[i].0 = Cow::Borrowed(to);
+        self.rename_at(i, to);
         Ok(())
     }
 
     /// Gives members written in `snake_case` the name that `form` has for them (`ProtoJSON` takes both).
+    #[inline]
     pub fn camel(&mut self, form: &Form) -> Result {
+        if !self.members.iter().any(|(k, _)| form.may_mend(k)) {
+            return Ok(());
+        }
         for i in 0..self.members.len() {
-            let key = &self.members[i].0;
-            if !key.as_bytes().contains(&b'_') {
-                continue;
+            if let Some(proper) = form.proper(&self.members[i].0) {
+                if self.at(proper).is_some() {
+                    return Err(Error::Twice(proper.to_owned()));
+                }
+                self.rename_at(i, proper);
             }
-            let Some(proper) = form.proper(key) else {
-                continue;
-            };
-            if self.at(proper).is_some() {
-                return Err(Error::Twice(proper.to_owned()));
-            }
-            self.changed = true;
-            self.members[i].0 = Cow::Borrowed(proper);
         }
         Ok(())
     }
 
     /// Drops members that are `null`, save the one named.
+    #[inline]
     pub fn no_nulls(&mut self, save: &str) {
-        self.drop_where(|k, n| n.is_null() && k != save, |_| {});
+        if self.blank {
+            self.drop_where(|k, n| n.is_null() && **k != *save, |_| {});
+        }
     }
 
     /// Drops these members where they say nothing: `""`, `null` or `[]`.
+    #[inline]
     pub fn no_blanks(&mut self, keys: &[&str]) {
-        let blank = |n: &Node<'_>| matches!(n, Node::Text("\"\"" | "null")) || n.is_empty_list();
-        self.drop_where(|k, n| blank(n) && keys.contains(&k), |_| {});
+        if self.blank {
+            self.drop_where(|k, n| n.is_blank() && keys.contains(&&**k), |_| {});
+        }
     }
 
-    fn drop_where(&mut self, gone: impl Fn(&str, &Node<'_>) -> bool, mut told: impl FnMut(&str)) {
+    fn drop_where(
+        &mut self,
+        gone: impl Fn(&Key<'_>, &Node<'_>) -> bool,
+        mut told: impl FnMut(&str),
+    ) {
         // Mostly there is none, and looking is cheaper than retaining.
         if self.members.iter().any(|(k, n)| gone(k, n)) {
             self.members.retain(|(k, n)| {
@@ -120,12 +147,10 @@ impl<'a> Obj<'a> {
 
     /// Replaces the string at `key` where `f` knows it; an unknown word passes unchanged.
     pub fn word(&mut self, key: &str, f: impl FnOnce(&str) -> Option<&'static str>) {
-        let new = self
-            .string(key)
-            .and_then(|old| f(&old).filter(|new| **new != *old));
-        if let (Some(i), Some(new)) = (self.at(key), new) {
-            self.members[i].1 = Node::word(new);
-            self.changed = true;
+        let Some(i) = self.at(key) else { return };
+        let old = self.members[i].1.said();
+        if let Some(new) = old.and_then(|old| f(&old).filter(|new| **new != *old)) {
+            self.put_at(i, Node::word(new));
         }
     }
 
@@ -185,18 +210,21 @@ impl<'a> Obj<'a> {
     }
 
     /// Keeps the members for which `f` says so.
-    pub fn retain(&mut self, mut f: impl FnMut(&str, &mut Node<'a>) -> bool) {
+    pub fn retain(&mut self, mut f: impl FnMut(&str, &Node<'a>) -> bool) {
         let before = self.members.len();
-        self.members.retain_mut(|(k, n)| f(k, n));
+        self.members.retain(|(k, n)| f(k, n));
         self.changed |= self.members.len() != before;
     }
 
     /// Moves all members of `other` into this object; refuses as `rename` does.
     pub fn merge(&mut self, other: Obj<'a>) -> Result {
-        if let Some((k, _)) = other.members.iter().find(|(k, _)| self.has(k)) {
-            return Err(Error::Twice(k.clone().into_owned()));
+        let mut theirs = other.members.iter().map(|(k, _)| k);
+        if let Some(k) = theirs.find(|k| self.at_tagged(k, k.tag).is_some()) {
+            return Err(Error::Twice(k.to_string()));
         }
         self.changed = true;
+        self.blank |= other.blank;
+        self.names.add_all(other.names);
         self.members.extend(other.members);
         Ok(())
     }
@@ -209,6 +237,6 @@ impl<'a> Obj<'a> {
 
     /// Drops the members that `form` does not know, and names each to `lost`.
     pub fn keep(&mut self, form: &Form, lost: impl FnMut(&str)) {
-        self.drop_where(|k, _| !form.knows(k), lost);
+        self.drop_where(|k, _| form.find(k, k.tag).is_none(), lost);
     }
 }

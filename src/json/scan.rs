@@ -4,23 +4,26 @@
 //! Not checked: that strings left as text pair their surrogates.
 use std::borrow::Cow;
 
-use super::{As, Error, Form, Member, Node, Obj, Result, same};
+use super::{As, Error, Form, Key, Member, Node, Obj, Result};
 
 mod run;
+mod token;
 
 use run::plain;
 
 /// The deepest nesting that any limit may allow: peers parse by recursion.
 const DEPTH: usize = 200;
-/// Members and list items that may be opened in one text. Each takes some 50 bytes whatever its text is, so
+/// Members and list items that may be opened in one text. Each takes some 80 bytes whatever its text is, so
 /// that a text of empty objects would else take twenty times its size.
 const NODES: u32 = 200_000;
 /// `serde_json` takes the value under this key for JSON text, so that it would mean two things.
 const RESERVED: &str = "$serde_json::private::RawValue";
 /// Up to so many members each new key is compared with all before it; a larger object is sorted once.
 const FEW: usize = 32;
-/// Members an object has room for at first. Not in a list, where many small ones would take much for little text.
+/// Members an object has room for at first. Fewer in a list, where many small ones would take much for little text.
 pub(super) const ROOM: usize = 8;
+/// Items a list has room for at first, and members each of them: as a `Vec` would that grows.
+const FEW_ITEMS: usize = 4;
 
 /// What is refused as too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,11 +85,15 @@ pub(super) fn whole<'a, T>(
 
 /// What a checked string says; `None` if that is not a string or not Unicode.
 pub(super) fn unquote(text: &str) -> Option<Cow<'_, str>> {
-    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
-    if plain(text.as_bytes(), 1) <= inner.len() {
-        return serde_json::from_str(text).ok().map(Cow::Owned);
+    let bytes = text.as_bytes();
+    if bytes.first() != Some(&b'"') {
+        return None;
     }
-    Some(Cow::Borrowed(inner))
+    let end = plain(bytes, 1);
+    if end + 1 == bytes.len() && bytes[end] == b'"' {
+        return Some(Cow::Borrowed(&text[1..end]));
+    }
+    serde_json::from_str(text).ok().map(Cow::Owned)
 }
 
 pub(super) struct Scan<'a> {
@@ -106,58 +113,77 @@ pub(super) struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     pub(super) fn object(&mut self, form: &'static Form, room: usize) -> Read<Obj<'a>> {
-        let mut members: Vec<(Cow<'a, str>, Node<'a>)> = Vec::with_capacity(room);
         self.peek();
         let from = self.at;
         let mut more = self.enter(b'{')?;
+        let mut o = Obj {
+            members: Vec::with_capacity(if more { room } else { 0 }),
+            ..Obj::default()
+        };
         while more {
-            let key = self.key()?;
-            if members.len() < FEW && members.iter().any(|(k, _)| same(k, &key)) {
+            let key = match self.plain_key() {
+                Some(key) => Cow::Borrowed(key),
+                None => self.key()?,
+            };
+            let key = Key::new(key);
+            if o.members.len() < FEW && o.at_tagged(&key, key.tag).is_some() {
                 return Err("second member of one name");
             }
-            let node = self.value(form, &key, &members)?;
-            members.push((key, node));
-            self.spend(members.len())?;
+            o.names.add(key.tag);
+            match self.peek() {
+                b'"' => {
+                    let from = self.at;
+                    self.string()?;
+                    o.blank |= self.at - from == 2;
+                    o.members.push((key, Node::Text(&self.text[from..self.at])));
+                }
+                open => {
+                    let node = self.value(open, form, &key, &o.members)?;
+                    o.blank |= node.is_blank();
+                    o.members.push((key, node));
+                }
+            }
+            self.spend(o.members.len())?;
             more = self.more()?;
         }
-        if members.len() > FEW {
-            let mut keys: Vec<&str> = members.iter().map(|(k, _)| &**k).collect();
+        if o.members.len() > FEW {
+            let mut keys: Vec<&str> = o.members.iter().map(|(k, _)| &**k).collect();
             keys.sort_unstable();
             if keys.windows(2).any(|pair| pair[0] == pair[1]) {
                 return Err("second member of one name");
             }
         }
-        Ok(Obj {
-            members,
-            changed: false,
-            source: &self.text[from..self.at],
-        })
+        o.source = &self.text[from..self.at];
+        Ok(o)
     }
 
     #[inline]
-    fn value(&mut self, form: &'static Form, key: &str, before: &[Member<'a>]) -> Read<Node<'a>> {
-        let how = match self.peek() {
-            b'{' | b'[' => match form.find(key) {
-                Some(As::By(pick)) => pick(before),
-                Some(As::Asked) => self.asked,
-                how => how.unwrap_or(As::Text),
+    fn value(
+        &mut self,
+        open: u8,
+        form: &'static Form,
+        key: &Key<'a>,
+        before: &[Member<'a>],
+    ) -> Read<Node<'a>> {
+        let how = match open {
+            b'{' | b'[' => match form.find(key, key.tag) {
+                None => As::Text,
+                Some((_, As::By(pick))) => pick(before),
+                Some((_, As::Asked)) => self.asked,
+                Some((_, how)) => *how,
             },
             _ => As::Text,
         };
         self.node(how)
     }
 
-    #[inline]
     pub(super) fn node(&mut self, how: As) -> Read<Node<'a>> {
         match (self.peek(), how) {
             (b'{', As::One(form)) => Ok(Node::Obj(self.object(form, ROOM)?)),
             (b'[', As::Each(form)) => Ok(Node::List(self.list(form)?)),
-            (open, _) => {
+            _ => {
                 let from = self.at;
-                match open {
-                    b'"' => self.string().map(drop)?, // most are
-                    _ => self.skip()?,
-                }
+                self.skip()?;
                 Ok(Node::Text(&self.text[from..self.at]))
             }
         }
@@ -176,10 +202,13 @@ impl<'a> Scan<'a> {
     }
 
     pub(super) fn list(&mut self, form: &'static Form) -> Read<Vec<Obj<'a>>> {
-        let mut items = Vec::new();
         let mut more = self.enter(b'[')?;
+        let mut items = Vec::with_capacity(if more { FEW_ITEMS } else { 0 });
+        let mut room = FEW_ITEMS;
         while more {
-            items.push(self.object(form, 0)?);
+            let item = self.object(form, room)?;
+            room = (item.members.len() + 1).clamp(FEW_ITEMS, FEW); // mostly alike, and they get a `kind`
+            items.push(item);
             self.spend(0)?;
             more = self.more()?;
         }
@@ -257,21 +286,32 @@ impl<'a> Scan<'a> {
         Ok(false)
     }
 
-    /// A key and its colon. Escapes are resolved, so that no spelling of a name hides it.
+    /// A key and its colon, as nearly all are: without escapes or white space.
     #[inline]
+    fn plain_key(&mut self) -> Option<&'a str> {
+        let bytes = self.text.as_bytes();
+        if bytes.get(self.at) != Some(&b'"') {
+            return None;
+        }
+        let from = self.at + 1;
+        let end = plain(bytes, from);
+        if bytes[end..].first_chunk() != Some(b"\":") || end - from == RESERVED.len() {
+            return None;
+        }
+        self.at = end + 2;
+        Some(&self.text[from..end])
+    }
+
+    /// A key and its colon. Escapes are resolved, so that no spelling of a name hides it.
+    #[inline(never)]
     fn key(&mut self) -> Read<Cow<'a, str>> {
         if self.peek() != b'"' {
             return Err("no key");
         }
         let from = self.at;
-        let escaped = self.string()?;
-        let key = if escaped {
-            match unquote(&self.text[from..self.at]) {
-                Some(key) => key,
-                None => return Err("key that is not Unicode"),
-            }
-        } else {
-            Cow::Borrowed(&self.text[from + 1..self.at - 1])
+        self.string()?;
+        let Some(key) = unquote(&self.text[from..self.at]) else {
+            return Err("key that is not Unicode");
         };
         if key == RESERVED {
             return Err("reserved key");
@@ -298,108 +338,5 @@ impl<'a> Scan<'a> {
     fn odd_key(&mut self, from: usize) -> Read {
         self.at = from;
         self.key().map(drop)
-    }
-
-    /// Over a string, from quote to quote; tells whether it has escapes.
-    #[inline]
-    fn string(&mut self) -> Read<bool> {
-        let end = plain(self.text.as_bytes(), self.at + 1);
-        if self.text.as_bytes().get(end) == Some(&b'"') {
-            self.at = end + 1;
-            return Ok(false);
-        }
-        self.at = end;
-        self.rest_of_string().map(|()| true)
-    }
-
-    /// Over what follows the first run of a string that has escapes.
-    #[inline(never)]
-    fn rest_of_string(&mut self) -> Read {
-        loop {
-            match self.text.as_bytes().get(self.at) {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                Some(b'\\') => self.at += self.escape()?,
-                Some(_) => return Err("control character in a string"),
-                None => return Err("string without end"),
-            }
-            self.at = plain(self.text.as_bytes(), self.at);
-        }
-    }
-
-    /// How long the escape here is.
-    fn escape(&self) -> Read<usize> {
-        match self.text.as_bytes()[self.at + 1..] {
-            [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => Ok(2),
-            [b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(u8::is_ascii_hexdigit) => Ok(6),
-            _ => Err("bad escape"),
-        }
-    }
-
-    #[inline]
-    fn number(&mut self) -> Read {
-        self.eat(|c| c == b'-');
-        if !self.eat(|c| c == b'0') {
-            self.digits()?;
-        }
-        if self.eat(|c| c == b'.') {
-            self.digits()?;
-        }
-        if self.eat(|c| matches!(c, b'e' | b'E')) {
-            self.eat(|c| matches!(c, b'+' | b'-'));
-            self.digits()?;
-        }
-        Ok(())
-    }
-    #[inline]
-    fn digits(&mut self) -> Read {
-        let rest = &self.text.as_bytes()[self.at..];
-        let digits = rest.iter().take_while(|c| c.is_ascii_digit()).count();
-        self.at += digits;
-        if digits == 0 {
-            return Err("no digit");
-        }
-        Ok(())
-    }
-    #[inline]
-    fn eat(&mut self, is: impl Fn(u8) -> bool) -> bool {
-        let hit = self.text.as_bytes().get(self.at).is_some_and(|c| is(*c));
-        self.at += usize::from(hit);
-        hit
-    }
-    #[inline]
-    fn literal(&mut self, word: &str) -> Read {
-        if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
-            return Err("no value");
-        }
-        self.at += word.len();
-        Ok(())
-    }
-    #[inline]
-    fn want(&mut self, byte: u8) -> Read {
-        if self.peek() != byte {
-            return Err("unexpected byte");
-        }
-        self.at += 1;
-        Ok(())
-    }
-    /// The next byte that is not white space, still to be read; 0 at the end, which no value starts with.
-    #[inline]
-    fn peek(&mut self) -> u8 {
-        match self.text.as_bytes().get(self.at) {
-            Some(next) if *next > b' ' => *next,
-            _ => self.past_space(),
-        }
-    }
-    #[inline(never)]
-    fn past_space(&mut self) -> u8 {
-        loop {
-            match self.text.as_bytes().get(self.at) {
-                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
-                next => return next.copied().unwrap_or(0),
-            }
-        }
     }
 }

@@ -2,9 +2,16 @@ use super::*;
 use proptest::prelude::*;
 use serde_json::Value;
 
-static FORM: Form = Form(&[
+static FORM: Form = Form::of(&[
     ("one", As::One(&FORM)),
     ("each", As::Each(&FORM)),
+    ("text", As::Text),
+]);
+
+static KEPT: Form = Form::of(&[
+    ("role", As::Text),
+    ("one", As::Text),
+    ("each", As::Text),
     ("text", As::Text),
 ]);
 
@@ -42,17 +49,9 @@ fn edits() {
     .unwrap();
     o.merge(open(r#"{"text":"\"","gone":1}"#).unwrap()).unwrap();
     let mut lost = vec![];
-    o.keep(
-        &Form(&[
-            ("role", As::Text),
-            ("one", As::Text),
-            ("each", As::Text),
-            ("text", As::Text),
-        ]),
-        |k| {
-            lost.push(k.to_owned());
-        },
-    );
+    o.keep(&KEPT, |k| {
+        lost.push(k.to_owned());
+    });
     assert_eq!(lost, ["gone"]);
     assert_eq!(o.string("text").unwrap(), "\"");
     assert_eq!(o.string("role").unwrap(), "ROLE_USER");
@@ -124,9 +123,35 @@ fn an_opened_object_has_a_limit_of_members_and_a_closed_one_has_none() {
     assert!(open(&items(250_000)).is_err());
 }
 
+/// Names are told apart by a tag first: these have one in common, or only a mark, or are long.
+#[test]
+fn names_of_one_tag_are_two_names() {
+    static TWINS: Form = Form::of(&[("a1c2e", As::Text), ("a3c4e", As::One(&FORM))]);
+    let mut o = Obj::open(
+        r#"{"a1c2e":1,"a3c4e":{"x":2},"a5c6e":3,"":4,"x":5}"#,
+        &TWINS,
+        Limits::default(),
+    )
+    .unwrap();
+    assert_eq!((o.raw("a1c2e"), o.raw("a5c6e")), (Some("1"), Some("3")));
+    assert_eq!(o.inside("a3c4e").and_then(|o| o.raw("x")), Some("2"));
+    assert_eq!((o.raw(""), o.raw("x")), (Some("4"), Some("5")));
+    assert!(!o.has("a7c8e"));
+    o.put("a5c6e", Node::flag(true));
+    o.rename("x", "a7c8e").unwrap();
+    let mut lost = vec![];
+    o.keep(&TWINS, |k| lost.push(k.to_owned()));
+    assert_eq!(lost, ["a5c6e", "", "a7c8e"]);
+    assert_eq!(written(&o), r#"{"a1c2e":1,"a3c4e":{"x":2}}"#);
+    let (long, longer) = ("n".repeat(3), "n".repeat(259));
+    let text = format!(r#"{{"{longer}":1,"{long}":2}}"#);
+    let o = open(&text).unwrap();
+    assert_eq!((o.raw(&long), o.raw(&longer)), (Some("2"), Some("1")));
+}
+
 #[test]
 fn names_in_snake_case_get_the_proper_one() {
-    static NAMES: Form = Form(&[("contextId", As::Text), ("url", As::Text)]);
+    static NAMES: Form = Form::of(&[("contextId", As::Text), ("url", As::Text)]);
     let mut o = Obj::open(
         r#"{"context_id":1,"url":2,"other_id":3}"#,
         &NAMES,

@@ -8,29 +8,29 @@ use crate::json::{
 
 mod security;
 
-static INTERFACE: Form = Form(&[
+static INTERFACE: Form = Form::of(&[
     ("url", Text),
     ("protocolBinding", Text),
     ("protocolVersion", Text),
     ("tenant", Text),
     ("transport", Text),
 ]);
-static CAPABILITIES: Form = Form(&[
+static CAPABILITIES: Form = Form::of(&[
     ("streaming", Text),
     ("pushNotifications", Text),
     ("extendedAgentCard", Text),
     ("extensions", Text),
 ]);
-static REQUIREMENT: Form = Form(&[("schemes", Text)]);
-static SKILL: Form = Form(&[
+static REQUIREMENT: Form = Form::of(&[("schemes", Text)]);
+static SKILL: Form = Form::of(&[
     ("securityRequirements", Each(&REQUIREMENT)),
     ("security_requirements", Each(&REQUIREMENT)),
     ("inputModes", Text),
     ("outputModes", Text),
 ]);
-static SCHEMES: Form = Form(&[]);
+static SCHEMES: Form = Form::of(&[]);
 /// What must be looked into; the rest of a card passes as text.
-pub static CARD: Form = Form(&[
+pub static CARD: Form = Form::of(&[
     ("supportedInterfaces", Each(&INTERFACE)),
     ("additionalInterfaces", Each(&INTERFACE)),
     ("capabilities", One(&CAPABILITIES)),
@@ -42,7 +42,7 @@ pub static CARD: Form = Form(&[
     ("security_requirements", Each(&REQUIREMENT)),
 ]);
 /// Names in which a v1.0 card may come in `snake_case`.
-static NAMES: Form = Form(&[
+static NAMES: Form = Form::of(&[
     ("supportedInterfaces", Text),
     ("securitySchemes", Text),
     ("securityRequirements", Text),

@@ -14,25 +14,25 @@ mod kept;
 pub(super) use kept::{lower_references, lower_rest, restore_part, restore_references, wrap_data};
 
 /// Members of both shapes, since REST tells them apart by what is inside.
-static FILE: Form = Form(&[]);
-static PART: Form = Form(&[("file", One(&FILE))]);
+static FILE: Form = Form::of(&[]);
+static PART: Form = Form::of(&[("file", One(&FILE))]);
 /// `ProtoJSON` wraps data, so that it would be read again to be unwrapped.
-static CONTENT: Form = Form(&[("file", One(&FILE)), ("data", One(&Form::FLAT))]);
-static MESSAGE: Form = Form(&[("parts", Each(&PART)), ("content", Each(&CONTENT))]);
-static AUTHENTICATION: Form = Form(&[("schemes", Text), ("credentials", Text)]);
-pub(super) static PUSH: Form = Form(&[
+static CONTENT: Form = Form::of(&[("file", One(&FILE)), ("data", One(&Form::FLAT))]);
+static MESSAGE: Form = Form::of(&[("parts", Each(&PART)), ("content", Each(&CONTENT))]);
+static AUTHENTICATION: Form = Form::of(&[("schemes", Text), ("credentials", Text)]);
+pub(super) static PUSH: Form = Form::of(&[
     ("id", Text),
     ("url", Text),
     ("token", Text),
     ("authentication", One(&AUTHENTICATION)),
 ]);
-static RESOURCE: Form = Form(&[
+static RESOURCE: Form = Form::of(&[
     ("name", Text),
     ("taskId", Text),
     ("pushNotificationConfig", One(&PUSH)),
     ("push_notification_config", One(&PUSH)),
 ]);
-static CREATE: Form = Form(&[
+static CREATE: Form = Form::of(&[
     ("taskId", Text),
     ("parent", Text),
     ("configId", Text),
@@ -45,13 +45,13 @@ static CREATE: Form = Form(&[
     ("token", Text),
     ("authentication", One(&AUTHENTICATION)),
 ]);
-static CONFIGURATION: Form = Form(&[
+static CONFIGURATION: Form = Form::of(&[
     ("pushNotificationConfig", One(&PUSH)),
     ("pushNotification", One(&PUSH)),
     ("push_notification_config", One(&PUSH)),
     ("push_notification", One(&PUSH)),
 ]);
-static SEND: Form = Form(&[
+static SEND: Form = Form::of(&[
     ("message", One(&MESSAGE)),
     ("request", One(&MESSAGE)),
     ("configuration", One(&CONFIGURATION)),
@@ -75,11 +75,12 @@ pub(super) fn request_form(op: Op) -> &'static Form {
 
 /// The members that a v0.3 request of this operation has besides a send's; what is missing on the right has no
 /// place in v1.0.
-pub(super) static QUERY: Form = Form(&[("id", Text), ("historyLength", Text)]);
-pub(super) static CANCEL: Form = Form(&[("id", Text), ("metadata", Text)]);
-pub(super) static SUBSCRIBE: Form = Form(&[("id", Text)]);
-pub(super) static PUSH_ID: Form = Form(&[("taskId", Text), ("id", Text)]);
-pub(super) static LIST: Form = Form(&[
+pub(super) static QUERY: Form = Form::of(&[("id", Text), ("historyLength", Text)]);
+pub(super) static CANCEL: Form = Form::of(&[("id", Text), ("metadata", Text)]);
+pub(super) static SUBSCRIBE: Form = Form::of(&[("id", Text)]);
+pub(super) static PUSH_ID: Form = Form::of(&[("taskId", Text), ("id", Text)]);
+static PUSH_NAME: Form = Form::of(&[("pushNotificationConfigId", Text)]);
+pub(super) static LIST: Form = Form::of(&[
     ("contextId", Text),
     ("status", Text),
     ("pageSize", Text),
@@ -107,7 +108,7 @@ pub(super) fn lift_small(op: Op, r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Resu
             notes.keep(r, "task-id", &SUBSCRIBE);
         }
         Op::GetPush | Op::DeletePush | Op::ListPush => {
-            r.camel(&Form(&[("pushNotificationConfigId", Text)]))?;
+            r.camel(&PUSH_NAME)?;
             r.rename("id", "taskId")?;
             r.rename("pushNotificationConfigId", "id")?;
             r.no_blanks(&["id"]);

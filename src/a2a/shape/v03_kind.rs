@@ -13,20 +13,20 @@ pub(super) use request::{lift_request, lower_request};
 pub(super) use result::{is_last, lift_event, lift_result, lower_event, lower_result, result_form};
 pub(super) use snake::{camel, snake};
 
-static FILE: Form = Form(&[
+static FILE: Form = Form::of(&[
     ("uri", Text),
     ("bytes", Text),
     ("mimeType", Text),
     ("name", Text),
 ]);
-static PART: Form = Form(&[
+static PART: Form = Form::of(&[
     ("kind", Text),
     ("text", Text),
     ("data", Text),
     ("file", One(&FILE)),
     ("metadata", Text),
 ]);
-static MESSAGE: Form = Form(&[
+static MESSAGE: Form = Form::of(&[
     ("kind", Text),
     ("role", Text),
     ("parts", Each(&PART)),
@@ -37,12 +37,12 @@ static MESSAGE: Form = Form(&[
     ("extensions", Text),
     ("referenceTaskIds", Text),
 ]);
-static STATUS: Form = Form(&[
+static STATUS: Form = Form::of(&[
     ("state", Text),
     ("message", One(&MESSAGE)),
     ("timestamp", Text),
 ]);
-static ARTIFACT: Form = Form(&[
+static ARTIFACT: Form = Form::of(&[
     ("artifactId", Text),
     ("name", Text),
     ("description", Text),
@@ -50,7 +50,7 @@ static ARTIFACT: Form = Form(&[
     ("metadata", Text),
     ("extensions", Text),
 ]);
-static TASK: Form = Form(&[
+static TASK: Form = Form::of(&[
     ("kind", Text),
     ("id", Text),
     ("contextId", Text),
@@ -60,13 +60,13 @@ static TASK: Form = Form(&[
     ("metadata", Text),
 ]);
 /// A page of a2a-go's list of tasks, which v0.3 itself does not have.
-static TASKS: Form = Form(&[
+static TASKS: Form = Form::of(&[
     ("tasks", Each(&TASK)),
     ("nextPageToken", Text),
     ("pageSize", Text),
     ("totalSize", Text),
 ]);
-static STATUS_UPDATE: Form = Form(&[
+static STATUS_UPDATE: Form = Form::of(&[
     ("kind", Text),
     ("taskId", Text),
     ("contextId", Text),
@@ -74,7 +74,7 @@ static STATUS_UPDATE: Form = Form(&[
     ("final", Text),
     ("metadata", Text),
 ]);
-static ARTIFACT_UPDATE: Form = Form(&[
+static ARTIFACT_UPDATE: Form = Form::of(&[
     ("kind", Text),
     ("taskId", Text),
     ("contextId", Text),
@@ -84,24 +84,24 @@ static ARTIFACT_UPDATE: Form = Form(&[
     ("metadata", Text),
 ]);
 /// Any of the four, told apart by `kind`.
-pub(super) static EVENT: Form = Form(&[
+pub(super) static EVENT: Form = Form::of(&[
     ("status", One(&STATUS)),
     ("artifact", One(&ARTIFACT)),
     ("artifacts", Each(&ARTIFACT)),
     ("history", Each(&MESSAGE)),
     ("parts", Each(&PART)),
 ]);
-static RESOURCE: Form = Form(&[
+static RESOURCE: Form = Form::of(&[
     ("taskId", Text),
     ("pushNotificationConfig", One(&v03::PUSH)),
 ]);
-static CONFIGURATION: Form = Form(&[
+static CONFIGURATION: Form = Form::of(&[
     ("acceptedOutputModes", Text),
     ("blocking", Text),
     ("historyLength", Text),
     ("pushNotificationConfig", One(&v03::PUSH)),
 ]);
-static SEND: Form = Form(&[
+static SEND: Form = Form::of(&[
     ("message", Text),
     ("configuration", Text),
     ("metadata", Text),
@@ -172,13 +172,13 @@ fn lower_message(m: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
 
 /// Takes `kind` where it says what it must.
 fn kind_is(o: &mut Obj<'_>, kind: &'static str) -> Result {
-    if o.string("kind").is_some_and(|k| k != kind) {
+    let said = o.take("kind");
+    if said.is_some_and(|k| k.said().is_some_and(|k| k != kind)) {
         return Err(Error::Member {
             key: "kind",
             why: "contradicts where it stands",
         });
     }
-    o.take("kind");
     Ok(())
 }
 

@@ -14,19 +14,19 @@ use bytes::{lift_bytes, lower_bytes};
 pub(super) use request::{lift_request, lower_request};
 pub(super) use result::{lift_event, lift_result, lower_event, lower_result, result_form};
 
-static FILE: Form = Form(&[
+static FILE: Form = Form::of(&[
     ("fileWithUri", Text),
     ("fileWithBytes", Text),
     ("mimeType", Text),
     ("name", Text),
 ]);
-static PART: Form = Form(&[
+static PART: Form = Form::of(&[
     ("text", Text),
     ("file", One(&FILE)),
     ("data", Text),
     ("metadata", Text),
 ]);
-static MESSAGE: Form = Form(&[
+static MESSAGE: Form = Form::of(&[
     ("messageId", Text),
     ("contextId", Text),
     ("taskId", Text),
@@ -36,13 +36,13 @@ static MESSAGE: Form = Form(&[
     ("extensions", Text),
 ]);
 /// `update` is the proto's own name for `message` here.
-static STATUS: Form = Form(&[
+static STATUS: Form = Form::of(&[
     ("state", Text),
     ("message", One(&MESSAGE)),
     ("update", One(&MESSAGE)),
     ("timestamp", Text),
 ]);
-static ARTIFACT: Form = Form(&[
+static ARTIFACT: Form = Form::of(&[
     ("artifactId", Text),
     ("name", Text),
     ("description", Text),
@@ -50,7 +50,7 @@ static ARTIFACT: Form = Form(&[
     ("metadata", Text),
     ("extensions", Text),
 ]);
-static TASK: Form = Form(&[
+static TASK: Form = Form::of(&[
     ("id", Text),
     ("contextId", Text),
     ("status", One(&STATUS)),
@@ -59,20 +59,20 @@ static TASK: Form = Form(&[
     ("metadata", Text),
 ]);
 /// A page of a2a-go's list of tasks, which v0.3 itself does not have.
-static TASKS: Form = Form(&[
+static TASKS: Form = Form::of(&[
     ("tasks", Each(&TASK)),
     ("nextPageToken", Text),
     ("pageSize", Text),
     ("totalSize", Text),
 ]);
-static STATUS_UPDATE: Form = Form(&[
+static STATUS_UPDATE: Form = Form::of(&[
     ("taskId", Text),
     ("contextId", Text),
     ("status", One(&STATUS)),
     ("final", Text),
     ("metadata", Text),
 ]);
-static ARTIFACT_UPDATE: Form = Form(&[
+static ARTIFACT_UPDATE: Form = Form::of(&[
     ("taskId", Text),
     ("contextId", Text),
     ("artifact", One(&ARTIFACT)),
@@ -81,7 +81,7 @@ static ARTIFACT_UPDATE: Form = Form(&[
     ("metadata", Text),
 ]);
 /// A send result or an event; `msg` is the proto's own name for `message` here.
-pub(super) static EVENT: Form = Form(&[
+pub(super) static EVENT: Form = Form::of(&[
     ("task", One(&TASK)),
     ("message", One(&MESSAGE)),
     ("msg", One(&MESSAGE)),
@@ -90,19 +90,19 @@ pub(super) static EVENT: Form = Form(&[
     ("status_update", One(&STATUS_UPDATE)),
     ("artifact_update", One(&ARTIFACT_UPDATE)),
 ]);
-static RESOURCE: Form = Form(&[
+static RESOURCE: Form = Form::of(&[
     ("name", Text),
     ("pushNotificationConfig", One(&v03::PUSH)),
     ("push_notification_config", One(&v03::PUSH)),
 ]);
-static RESOURCES: Form = Form(&[("configs", Each(&RESOURCE)), ("nextPageToken", Text)]);
-static CONFIGURATION: Form = Form(&[
+static RESOURCES: Form = Form::of(&[("configs", Each(&RESOURCE)), ("nextPageToken", Text)]);
+static CONFIGURATION: Form = Form::of(&[
     ("acceptedOutputModes", Text),
     ("pushNotification", One(&v03::PUSH)),
     ("historyLength", Text),
     ("blocking", Text),
 ]);
-static SEND: Form = Form(&[
+static SEND: Form = Form::of(&[
     ("message", Text),
     ("configuration", Text),
     ("metadata", Text),

@@ -23,7 +23,7 @@ pub(super) use values::{
     state_proto,
 };
 
-pub(super) static PART: Form = Form(&[
+pub(super) static PART: Form = Form::of(&[
     ("text", Text),
     ("raw", Text),
     ("url", Text),
@@ -32,7 +32,7 @@ pub(super) static PART: Form = Form(&[
     ("filename", Text),
     ("mediaType", Text),
 ]);
-pub(super) static MESSAGE: Form = Form(&[
+pub(super) static MESSAGE: Form = Form::of(&[
     ("messageId", Text),
     ("contextId", Text),
     ("taskId", Text),
@@ -42,12 +42,12 @@ pub(super) static MESSAGE: Form = Form(&[
     ("extensions", Text),
     ("referenceTaskIds", Text),
 ]);
-pub(super) static STATUS: Form = Form(&[
+pub(super) static STATUS: Form = Form::of(&[
     ("state", Text),
     ("message", One(&MESSAGE)),
     ("timestamp", Text),
 ]);
-pub(super) static ARTIFACT: Form = Form(&[
+pub(super) static ARTIFACT: Form = Form::of(&[
     ("artifactId", Text),
     ("name", Text),
     ("description", Text),
@@ -55,7 +55,7 @@ pub(super) static ARTIFACT: Form = Form(&[
     ("metadata", Text),
     ("extensions", Text),
 ]);
-pub(super) static TASK: Form = Form(&[
+pub(super) static TASK: Form = Form::of(&[
     ("id", Text),
     ("contextId", Text),
     ("status", One(&STATUS)),
@@ -63,13 +63,13 @@ pub(super) static TASK: Form = Form(&[
     ("history", Each(&MESSAGE)),
     ("metadata", Text),
 ]);
-pub(super) static STATUS_UPDATE: Form = Form(&[
+pub(super) static STATUS_UPDATE: Form = Form::of(&[
     ("taskId", Text),
     ("contextId", Text),
     ("status", One(&STATUS)),
     ("metadata", Text),
 ]);
-pub(super) static ARTIFACT_UPDATE: Form = Form(&[
+pub(super) static ARTIFACT_UPDATE: Form = Form::of(&[
     ("taskId", Text),
     ("contextId", Text),
     ("artifact", One(&ARTIFACT)),
@@ -78,7 +78,7 @@ pub(super) static ARTIFACT_UPDATE: Form = Form(&[
     ("metadata", Text),
 ]);
 /// A send result or an event, also with names that 10-new made up, and the bare task of ADK.
-pub(super) static RESULT: Form = Form(&[
+pub(super) static RESULT: Form = Form::of(&[
     ("statusUpdate", One(&STATUS_UPDATE)),
     ("artifactUpdate", One(&ARTIFACT_UPDATE)),
     ("task", One(&TASK)),
@@ -91,8 +91,8 @@ pub(super) static RESULT: Form = Form(&[
     ("artifacts", Each(&ARTIFACT)),
     ("history", Each(&MESSAGE)),
 ]);
-static AUTHENTICATION: Form = Form(&[("scheme", Text), ("credentials", Text)]);
-pub(super) static PUSH: Form = Form(&[
+static AUTHENTICATION: Form = Form::of(&[("scheme", Text), ("credentials", Text)]);
+pub(super) static PUSH: Form = Form::of(&[
     ("tenant", Text),
     ("id", Text),
     ("taskId", Text),
@@ -100,14 +100,14 @@ pub(super) static PUSH: Form = Form(&[
     ("token", Text),
     ("authentication", One(&AUTHENTICATION)),
 ]);
-static PUSHES: Form = Form(&[("configs", Each(&PUSH)), ("nextPageToken", Text)]);
-static TASKS: Form = Form(&[
+static PUSHES: Form = Form::of(&[("configs", Each(&PUSH)), ("nextPageToken", Text)]);
+static TASKS: Form = Form::of(&[
     ("tasks", Each(&TASK)),
     ("nextPageToken", Text),
     ("pageSize", Text),
     ("totalSize", Text),
 ]);
-static CONFIGURATION: Form = Form(&[
+static CONFIGURATION: Form = Form::of(&[
     ("acceptedOutputModes", Text),
     ("taskPushNotificationConfig", One(&PUSH)),
     ("historyLength", Text),
@@ -116,15 +116,15 @@ static CONFIGURATION: Form = Form(&[
     ("pushNotificationConfig", One(&PUSH)),
     ("task_push_notification_config", One(&PUSH)),
 ]);
-static SEND: Form = Form(&[
+static SEND: Form = Form::of(&[
     ("tenant", Text),
     ("message", One(&MESSAGE)),
     ("configuration", One(&CONFIGURATION)),
     ("metadata", Text),
 ]);
-static TASK_QUERY: Form = Form(&[("tenant", Text), ("id", Text), ("historyLength", Text)]);
-static TASK_ID: Form = Form(&[("tenant", Text), ("id", Text), ("metadata", Text)]);
-static LIST: Form = Form(&[
+static TASK_QUERY: Form = Form::of(&[("tenant", Text), ("id", Text), ("historyLength", Text)]);
+static TASK_ID: Form = Form::of(&[("tenant", Text), ("id", Text), ("metadata", Text)]);
+static LIST: Form = Form::of(&[
     ("tenant", Text),
     ("contextId", Text),
     ("status", Text),
@@ -134,14 +134,14 @@ static LIST: Form = Form(&[
     ("statusTimestampAfter", Text),
     ("includeArtifacts", Text),
 ]);
-static PUSH_ID: Form = Form(&[("tenant", Text), ("taskId", Text), ("id", Text)]);
-static PUSH_PAGE: Form = Form(&[
+static PUSH_ID: Form = Form::of(&[("tenant", Text), ("taskId", Text), ("id", Text)]);
+static PUSH_PAGE: Form = Form::of(&[
     ("tenant", Text),
     ("taskId", Text),
     ("pageSize", Text),
     ("pageToken", Text),
 ]);
-static TENANT: Form = Form(&[("tenant", Text)]);
+static TENANT: Form = Form::of(&[("tenant", Text)]);
 
 pub(super) fn request_form(op: Op) -> &'static Form {
     match op {
@@ -182,6 +182,7 @@ fn lift_role(m: &mut Obj<'_>, notes: &Notes<'_>) -> Result {
     match m.raw("role") {
         Some("1") => m.put("role", Node::word("ROLE_USER")),
         Some("2") => m.put("role", Node::word("ROLE_AGENT")),
+        Some("\"ROLE_USER\"" | "\"ROLE_AGENT\"") => return Ok(()), // as most are
         _ => {}
     }
     if !notes.strict {
@@ -206,9 +207,10 @@ pub(super) const CONTENT: [&str; 4] = ["text", "raw", "url", "data"];
 
 /// The one that a part has; one with two of them is none that we know.
 pub(super) fn content_of(p: &Obj<'_>) -> Option<&'static str> {
-    let mut there = CONTENT.into_iter().filter(|k| p.has(k));
-    let first = there.next();
-    first.filter(|_| there.next().is_none())
+    let there = CONTENT.map(|k| p.has(k));
+    let mut there = CONTENT.into_iter().zip(there).filter(|(_, has)| *has);
+    let (first, _) = there.next()?;
+    there.next().is_none().then_some(first)
 }
 
 fn lift_part(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {

@@ -33,7 +33,7 @@ pub(in crate::a2a::shape) fn lift_request(
 }
 
 /// The resource, or the bare config of a2a-go.
-static CREATE: Form = Form(&[
+static CREATE: Form = Form::of(&[
     ("taskId", Text),
     ("pushNotificationConfig", Text),
     ("id", Text),

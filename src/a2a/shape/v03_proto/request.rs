@@ -126,7 +126,7 @@ fn lower_waiting(op: Op, r: &mut Obj<'_>) -> Result {
 /// The request shapes that are seen: `{parent, configId, config: {name, pushNotificationConfig}}` (Python),
 /// the resource alone (JS), `{config}` with a bare config, and the bare config (Go). The path has the task.
 fn lift_create(r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
-    static OUTER: Form = Form(&[("configId", Text), ("pushNotificationConfig", Text)]);
+    static OUTER: Form = Form::of(&[("configId", Text), ("pushNotificationConfig", Text)]);
     r.camel(&OUTER)?;
     r.no_nulls("");
     v03::take_name(r, "parent", "taskId")?;
