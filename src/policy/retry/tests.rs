@@ -260,6 +260,21 @@ async fn one_that_was_not_sent_leaves_its_place_to_who_waits() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_whose_caller_left_while_the_store_was_asked_is_forgotten() {
+    let (here, there) = two();
+    let key = message("m").key();
+    let Ok(first) = here.fly(key, Key(SAYS)) else {
+        panic!("it runs already");
+    };
+    let store = here.0.conversations.store();
+    let begun = store.begin_retry(key, first.record()).await;
+    assert_eq!(begun, Ok(Begun::New));
+    assert_eq!(again(&there, SAYS, false).await, "CONVERSATION_BUSY");
+    drop(first);
+    assert_eq!(again(&there, SAYS, false).await, "new");
+}
+
+#[tokio::test(start_paused = true)]
 async fn another_addressee_or_caller_is_another_message() {
     let (here, _) = two();
     let _first = new(&here, SAYS).await;

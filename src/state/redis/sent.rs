@@ -112,14 +112,7 @@ impl Sent {
 
     /// A message that begins here. The store has it, or is still to be told.
     pub(super) fn add(&mut self, key: Key, record: Record, told: bool) {
-        while self.all.len() >= self.limit
-            && let Some((oldest, token)) = self.ended.pop_front()
-        {
-            let there = self.all.get(&oldest);
-            if there.is_some_and(|m| m.record.token == token && !m.runs()) {
-                self.all.remove(&oldest);
-            }
-        }
+        self.make_room();
         let now = Instant::now();
         let mine = Mine {
             record,
@@ -277,6 +270,23 @@ impl Sent {
     pub(super) fn is_settled(&self) -> bool {
         let mut all = self.all.values();
         all.all(|m| m.want == Want::Nothing || m.runs() && m.want == Want::Tell)
+    }
+
+    /// The oldest that ended goes, but not while the store is being told.
+    fn make_room(&mut self) {
+        while self.all.len() >= self.limit
+            && let Some((oldest, token)) = self.ended.pop_front()
+        {
+            let there = self.all.get(&oldest);
+            match there.filter(|m| m.record.token == token && !m.runs()) {
+                Some(mine) if mine.stage != Stage::Idle => {
+                    self.ended.push_front((oldest, token));
+                    return;
+                }
+                Some(_) => drop(self.all.remove(&oldest)),
+                None => {}
+            }
+        }
     }
 
     fn queue(&mut self, key: Key) {

@@ -240,6 +240,9 @@ async fn alone_it_knows_its_own_and_tells_afterwards() {
     a.must_begin("theirs", 6).await;
     b.must_begin("theirs", 7).await;
     b.retry_is(key("theirs"), is(7, Fate::Rest, Some("t7")));
+    a.must_begin("only theirs", 10).await;
+    b.must_begin("only theirs", 11).await;
+    a.forget_retry(key("only theirs"), 10);
     proxy.mend();
     eventually(async || !kept(&server, "ends").is_empty()).await;
     eventually(async || !kept(&server, "new").is_empty()).await;
@@ -249,6 +252,7 @@ async fn alone_it_knows_its_own_and_tells_afterwards() {
     // It was sent twice: whose record is in the store tells of it.
     eventually(async || a.knows("theirs").await == (Fate::Rest, Some("t7".into()))).await;
     b.must_begin("never sent", 9).await;
+    assert_eq!(kept(&server, "only theirs").len(), 5);
 }
 
 #[tokio::test]
@@ -315,20 +319,30 @@ async fn the_oldest_that_ended_goes_and_what_runs_stays() {
     for n in 3..=20 {
         sent.add(k(n), says(n, "hi"), true);
         sent.became(k(n), is(n, Fate::Rest, Some("t")));
+        let (at, saying) = sent.next().unwrap();
+        sent.told(at, &saying, Some(Told::Yes));
     }
-    let known = (1..=20).filter(|n| sent.get(k(*n)).is_some());
-    assert_eq!(known.collect::<Vec<_>>(), [1, 2, 20]);
-    // Until the store was told, and no longer than its window.
-    let (key, saying) = sent.next().unwrap();
-    assert_eq!(
-        (key, &saying),
-        (k(20), &Saying::Tell(is(20, Fate::Rest, Some("t")), WINDOW))
-    );
+    let known = |sent: &Sent| (1..=24).filter(|n| sent.get(k(*n)).is_some()).collect();
+    let all: Vec<u64> = known(&sent);
+    assert_eq!(all, [1, 2, 20]);
+    // Not before the store was told, unless it is away; and no longer than its window.
+    sent.became(k(20), is(20, Fate::Left, Some("t")));
+    sent.add(k(21), says(21, "hi"), true);
+    let (at, saying) = sent.next().unwrap();
+    let tells = Saying::Tell(is(20, Fate::Left, Some("t")), WINDOW);
+    assert_eq!((at, &saying), (k(20), &tells));
     assert!(!sent.is_settled());
-    assert!(!sent.told(key, &saying, Some(Told::Yes)));
+    sent.add(k(22), says(22, "hi"), true);
+    let all: Vec<u64> = known(&sent);
+    assert_eq!(all, [1, 2, 20, 21, 22]);
+    assert!(!sent.told(at, &saying, Some(Told::Yes)));
     assert!(sent.is_settled() && sent.next().is_none());
     tokio::time::advance(WINDOW).await;
     assert!(sent.get(k(20)).is_none());
+    sent.forget(k(21), 21);
+    sent.forget(k(22), 22);
+    sent.wait();
+    tokio::time::advance(WINDOW).await;
     sent.tick();
     // By then those that run say so.
     let renewals = [sent.next().unwrap().1, sent.next().unwrap().1];
