@@ -110,40 +110,36 @@ impl Sent {
         (mine.want == Want::Forget).then_some(mine.record.token)
     }
 
-    /// A message that begins here. The store has it, or is still to be told.
-    pub(super) fn add(&mut self, key: Key, record: Record, told: bool) {
+    /// A message that begins here. The store has it, or is away: then it is told when it is there again.
+    pub(super) fn add(&mut self, key: Key, record: Record) {
         self.make_room();
         let now = Instant::now();
         let mine = Mine {
             record,
-            want: if told { Want::Nothing } else { Want::Tell },
+            want: Want::Nothing,
             stage: Stage::Idle,
             told: now,
             until: now + self.window,
         };
         self.all.insert(key, mine);
-        self.queue(key);
     }
 
     /// What became of it so far.
     pub(super) fn became(&mut self, key: Key, record: Record) {
         let token = record.token;
         let ends = record.fate != Fate::Running;
-        let ended = match self.all.get_mut(&key) {
-            Some(mine) if mine.record.token == token => {
-                let ended = !mine.runs();
-                mine.record = record;
-                mine.want = Want::Tell;
-                mine.until = Instant::now() + self.window;
-                self.queue(key);
-                ended
-            }
-            Some(_) => return, // it was forgotten while it ran, and sent again
-            None => {
-                self.add(key, record, false);
-                false
-            }
+        if !self.all.contains_key(&key) {
+            self.add(key, Record::new(token, record.digest)); // it had to make room
+        }
+        let mine = self.all.get_mut(&key);
+        let Some(mine) = mine.filter(|m| m.record.token == token) else {
+            return; // it was forgotten while it ran, and sent again
         };
+        let ended = !mine.runs();
+        mine.record = record;
+        mine.want = Want::Tell;
+        mine.until = Instant::now() + self.window;
+        self.queue(key);
         if ends && !ended {
             if self.ended.len() >= self.limit {
                 self.ended.pop_front();

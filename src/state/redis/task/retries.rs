@@ -24,7 +24,7 @@ impl Task {
         } else if let Some(old) = self.sent.get(key) {
             let _ = to.send(Ok(old.met_by(&new)));
         } else if self.link.is_none() {
-            self.begins(key, new, false, to);
+            self.begins(key, new, to);
         } else {
             let shift = self.shared.shift();
             let saying = Saying::Begin(new.clone(), self.sent.forgotten(key));
@@ -44,7 +44,7 @@ impl Task {
     ) {
         let no = match said {
             Ok(found) => match (found.told, found.record) {
-                (Told::Yes, _) => return self.begins(key, new, true, to),
+                (Told::Yes, _) => return self.begins(key, new, to),
                 (Told::No, Some(old)) => {
                     let _ = to.send(Ok(old.met_by(&new)));
                     return;
@@ -53,12 +53,12 @@ impl Task {
                 (Told::Quiet, _) => No::Quiet,
             },
             Err(_) if self.link.is_none() && self.settings.local => {
-                return self.begins(key, new, false, to);
+                return self.begins(key, new, to);
             }
             Err(_) => {
                 // The store may have it, and nobody sends it.
                 let token = new.token;
-                self.sent.add(key, new, true);
+                self.sent.add(key, new);
                 self.sent.forget(key, token);
                 No::Away
             }
@@ -66,9 +66,9 @@ impl Task {
         let _ = to.send(Err(no));
     }
 
-    fn begins(&mut self, key: Key, new: Record, told: bool, to: To<Begun>) {
+    fn begins(&mut self, key: Key, new: Record, to: To<Begun>) {
         let token = new.token;
-        self.sent.add(key, new, told);
+        self.sent.add(key, new);
         if to.send(Ok(Begun::New)).is_err() {
             self.sent.forget(key, token); // who asked is gone, and sends nothing
         }

@@ -293,6 +293,49 @@ async fn one_whose_answer_is_lost_is_forgotten() {
     eventually(async || b.begins("m", 3).await == Ok(Begun::New)).await;
 }
 
+/// What writes waits from now on: scripts do.
+fn pause(server: &RedisServer) {
+    let pause = ["PAUSE", "60000", "WRITE"];
+    let mut connection = server.connection();
+    redis::cmd("CLIENT")
+        .arg(&pause)
+        .exec(&mut connection)
+        .unwrap();
+}
+
+fn unpause(server: &RedisServer) {
+    let mut connection = server.connection();
+    redis::cmd("CLIENT")
+        .arg("UNPAUSE")
+        .exec(&mut connection)
+        .unwrap();
+}
+
+#[tokio::test]
+async fn what_the_store_was_not_told_yet_counts_here() {
+    let server = RedisServer::start();
+    let (a, b) = two(&server).await;
+    a.must_begin("m", 1).await;
+    pause(&server);
+    a.retry_is(key("m"), is(1, Fate::Running, Some("t")));
+    assert_eq!(a.knows("m").await, (Fate::Running, Some("t".into())));
+    // What it is told first is on its way.
+    a.forget_retry(key("m"), 1);
+    let (begun, ()) = tokio::join!(a.begins("m", 2), async { unpause(&server) });
+    assert_eq!(begun, Ok(Begun::New));
+    let found = b.begins("m", 3).await;
+    assert_eq!(found, Ok(Begun::Same(says(2, "hi"))));
+    // Nor does the process end before.
+    pause(&server);
+    a.retry_is(key("m"), is(2, Fate::Message, None));
+    let mut ends = Box::pin(a.close(Duration::from_secs(5)));
+    let soon = Duration::from_millis(50);
+    assert!(tokio::time::timeout(soon, &mut ends).await.is_err());
+    unpause(&server);
+    ends.await;
+    assert_eq!(b.knows("m").await, (Fate::Message, None));
+}
+
 #[tokio::test]
 async fn what_is_not_told_yet_is_told_before_the_process_ends() {
     let server = RedisServer::start();
@@ -314,10 +357,10 @@ async fn the_oldest_that_ended_goes_and_what_runs_stays() {
     let mut sent = Sent::new(settings().times, WINDOW, 3);
     let k = |n: u64| key(&n.to_string());
     for n in 1..=2 {
-        sent.add(k(n), says(n, "hi"), true);
+        sent.add(k(n), says(n, "hi"));
     }
     for n in 3..=20 {
-        sent.add(k(n), says(n, "hi"), true);
+        sent.add(k(n), says(n, "hi"));
         sent.became(k(n), is(n, Fate::Rest, Some("t")));
         let (at, saying) = sent.next().unwrap();
         sent.told(at, &saying, Some(Told::Yes));
@@ -327,12 +370,12 @@ async fn the_oldest_that_ended_goes_and_what_runs_stays() {
     assert_eq!(all, [1, 2, 20]);
     // Not before the store was told, unless it is away; and no longer than its window.
     sent.became(k(20), is(20, Fate::Left, Some("t")));
-    sent.add(k(21), says(21, "hi"), true);
+    sent.add(k(21), says(21, "hi"));
     let (at, saying) = sent.next().unwrap();
     let tells = Saying::Tell(is(20, Fate::Left, Some("t")), WINDOW);
     assert_eq!((at, &saying), (k(20), &tells));
     assert!(!sent.is_settled());
-    sent.add(k(22), says(22, "hi"), true);
+    sent.add(k(22), says(22, "hi"));
     let all: Vec<u64> = known(&sent);
     assert_eq!(all, [1, 2, 20, 21, 22]);
     assert!(!sent.told(at, &saying, Some(Told::Yes)));
