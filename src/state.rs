@@ -237,7 +237,7 @@ impl Store {
     pub async fn begin_retry(&self, message: Key, new: Record) -> Result<Begun, Trouble> {
         match self {
             Self::Memory(m) => Ok(m.begin_retry(message, new)),
-            Self::Redis(_) => Err(Trouble::Away), // settings refuse it: `retry.message_id` needs the memory store
+            Self::Redis(r) => Box::pin(r.begin_retry(message, new)).await,
         }
     }
 
@@ -245,7 +245,7 @@ impl Store {
     pub fn retry_is(&self, message: Key, record: Record) {
         match self {
             Self::Memory(m) => m.retry_is(message, record),
-            Self::Redis(_) => {}
+            Self::Redis(r) => r.retry_is(message, record),
         }
     }
 
@@ -253,7 +253,7 @@ impl Store {
     pub fn forget_retry(&self, message: Key, token: u64) {
         match self {
             Self::Memory(m) => m.forget_retry(message, token),
-            Self::Redis(_) => {}
+            Self::Redis(r) => r.forget_retry(message, token),
         }
     }
 

@@ -6,6 +6,9 @@
 #[path = "support/parts.rs"]
 mod support;
 
+#[path = "retries/replicas.rs"]
+mod replicas;
+
 use serde_json::Value;
 
 use support::{

@@ -78,7 +78,8 @@ pub struct Conversation {
     /// How long a context stays with the agent that it was first used with, from its last use.
     #[serde(with = "Time")]
     pub binding_ttl: Duration,
-    /// The most contexts that are bound to an agent; beyond, the oldest goes.
+    /// The most contexts that are bound to an agent; beyond, the oldest goes. In a shared store it is `binding_ttl`
+    /// that bounds them, and the store's own `maxmemory`; there this is the most that a gateway binds while it is away.
     #[schemars(range(min = 1))]
     pub max_bindings: usize,
 }
@@ -123,10 +124,11 @@ pub struct Retry {
     /// once, and the caller gets its answer or its task; what may have begun is never sent twice. Callers without a
     /// credential are told apart by their address.
     pub message_id: ByMessageId,
-    /// How long a message is remembered, from the last news of it.
+    /// How long a message is remembered, from the last news of it; one that runs, as long as it does.
     #[serde(with = "Time")]
     pub window: Duration,
-    /// The most messages that are remembered.
+    /// The most messages that are remembered; beyond, the oldest goes. In a shared store it is `window` that bounds
+    /// them; there this is how many of its own a gateway remembers, in case the store is away or loses its data.
     #[schemars(range(min = 1))]
     pub max_messages: usize,
 }
@@ -175,7 +177,7 @@ pub struct State {
     pub on_error: OnError,
     /// What all keys in it begin with.
     pub prefix: String,
-    /// How long a gateway that says nothing keeps its conversations.
+    /// How long a gateway that says nothing keeps its conversations, and counts as waiting for what it sent.
     #[serde(with = "Time")]
     pub lease: Duration,
     /// How long one command may take.
@@ -248,10 +250,5 @@ fn shared(config: &Config, tree: &mut Tree) {
     if s.lease <= c.settle {
         // Else no message would ever go out: it does so only while its lease has that long left.
         tree.wrong("state.lease", "expected more than conversation.settle");
-    }
-    if config.retry.message_id == ByMessageId::On {
-        // Another replica would send it again.
-        let says = "expected off: with a shared store it is not there yet";
-        tree.wrong("retry.message_id", says);
     }
 }

@@ -217,21 +217,20 @@ fn a_shared_store_is_checked_before_it_is_used() {
     let text = "\
 backend: {url: 'http://agent'}
 conversation: {settle: 5s}
-retry: {message_id: 'on'}
 state:
   store: redis+sentinel://user:hunter2@host
   lease: 5s
 ";
     let says = wrong(text);
     for mistake in [
-        "retry.message_id: line 3: expected off",
-        "state.store: line 5: expected memory, or: sentinels need a master's name",
-        "state.lease: line 6: expected more than conversation.settle",
+        "state.store: line 4: expected memory, or: sentinels need a master's name",
+        "state.lease: line 5: expected more than conversation.settle",
     ] {
         assert!(says.contains(mistake), "{says}");
     }
     assert!(!says.contains("hunter2"), "{says}");
-    let short = good("backend: {url: 'http://agent'}\nstate: 'redis://h'\n");
+    let short =
+        good("backend: {url: 'http://agent'}\nretry: {message_id: 'on'}\nstate: 'redis://h'\n");
     assert_eq!(short.state.store.0, "redis://h");
     assert!(wrong("backend: {url: 'http://agent'}\nstate: 'redis:/h'\n").contains("line 2"));
 }

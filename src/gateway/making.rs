@@ -175,6 +175,8 @@ fn conversations(config: &Config) -> Result<Conversations, BadSetup> {
             tasks: c.max_tasks,
             bindings: c.max_bindings,
             binding_ttl: c.binding_ttl,
+            messages: config.retry.max_messages,
+            message_ttl: config.retry.window,
         };
         let redis = Redis::start(address, settings).map_err(|e| BadSetup::State(e.to_string()))?;
         return Ok(Conversations::new(c.clone(), Store::Redis(redis)));

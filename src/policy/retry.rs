@@ -29,7 +29,7 @@ use crate::{
     state::{
         Key,
         retry::{Begun, Fate, Record},
-        slot::{Asker, Millis},
+        slot::Asker,
     },
 };
 
@@ -161,7 +161,7 @@ impl Retries {
             return match begun.map_err(away)? {
                 Begun::New => Ok(Known::New(Box::new(first.begun()))),
                 Begun::Other => Err(other()),
-                Begun::Same(old, now) => self.before(key, &old, now, streams).map(Known::Again),
+                Begun::Same(old) => self.before(key, &old, streams).map(Known::Again),
             };
         }
     }
@@ -212,14 +212,12 @@ impl Retries {
     }
 
     /// One that does not run here.
-    fn before(&self, key: Key, old: &Record, now: Millis, streams: bool) -> Result<Again, Fault> {
-        let age = Duration::from_millis(now.saturating_sub(old.began));
-        let lost = age > self.0.settings.longest; // its gateway has died
+    fn before(&self, key: Key, old: &Record, streams: bool) -> Result<Again, Fault> {
         match (old.fate, &old.task) {
             (Fate::Rest, Some(task)) => Ok(Again::Task(task.clone())),
             (Fate::Left, Some(task)) => Ok(left(task.clone(), streams)),
-            (Fate::Running, Some(task)) if streams || lost => Ok(left(task.clone(), streams)),
-            (Fate::Running, _) if !lost => Err(self.elsewhere(old)),
+            (Fate::Running, Some(task)) if streams => Ok(left(task.clone(), streams)),
+            (Fate::Running, _) => Err(self.elsewhere(old)),
             (Fate::Message, _) => match self.0.small.lock().get(key) {
                 Some(said) => Ok(Again::Said(said)),
                 None => Err(Fault::new(
@@ -227,7 +225,7 @@ impl Retries {
                     "this message was sent before and answered; the answer is not kept",
                 )),
             },
-            (Fate::Running | Fate::Rest | Fate::Left | Fate::Unknown, _) => Err(unknown()),
+            (Fate::Rest | Fate::Left | Fate::Unknown, _) => Err(unknown()),
         }
     }
 

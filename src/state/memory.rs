@@ -207,30 +207,28 @@ impl Memory {
         None
     }
 
-    pub(super) fn begin_retry(&self, message: Key, mut new: Record) -> Begun {
+    pub(super) fn begin_retry(&self, message: Key, new: Record) -> Begun {
         let now = self.now();
         let until = after(now, self.settings.message_ttl);
         let mut shard = self.shard(message).lock();
         if let Some((old, good)) = shard.messages.get(&message)
             && *good > now
         {
-            return old.met_by(&new, now);
+            return old.met_by(&new);
         }
-        new.began = now;
         shard.messages.put(message, (new, until));
         Begun::New
     }
 
-    pub(super) fn retry_is(&self, message: Key, mut record: Record) {
+    pub(super) fn retry_is(&self, message: Key, record: Record) {
         let now = self.now();
         let until = after(now, self.settings.message_ttl);
         let mut shard = self.shard(message).lock();
-        record.began = now;
-        if let Some((old, good)) = shard.messages.get(&message) {
-            if old.token != record.token && *good > now {
-                return; // it was forgotten while it ran, and sent again
-            }
-            record.began = old.began;
+        if let Some((old, good)) = shard.messages.get(&message)
+            && old.token != record.token
+            && *good > now
+        {
+            return; // it was forgotten while it ran, and sent again
         }
         shard.messages.put(message, (record, until));
     }

@@ -4,13 +4,15 @@
 //! than a deadline. Entries are changed by one script (`script`, `slot.lua`) in the store's own time. What this
 //! process holds is also in the task's table (`table`): it renews the leases, is the queue of what could not be told
 //! in time, puts slots back into a store that lost them, and is the whole state while the store is away and settings
-//! say `local`.
+//! say `local`. Of messages that may be sent again it keeps the same, with leases that are renewed beside (`sent`,
+//! `message.lua`).
 //!
 //! | Key | Holds |
 //! |---|---|
 //! | `{prefix:NN}s:<key>` | the holders of a conversation, as JSON |
 //! | `{prefix:NN}t:<key>` | the context of a task |
 //! | `{prefix:NN}b:<key>` | the agent of a context |
+//! | `{prefix:NN}r:<key>` | what became of a message, as a hash: its digest, fate and task |
 //! | `{prefix:NN}epoch` | when the data began: a store without it has lost them |
 //!
 //! NN is 00, and in a cluster one of 64 by the key. None of this may be evicted (`maxmemory-policy noeviction`).
@@ -31,6 +33,7 @@ use tokio::{
 
 use super::{
     Key, Settling, Shown, Take, Trouble,
+    retry::{Begun, Record},
     slot::{End, Entry, Mark, Millis, Newcomer, Times},
 };
 
@@ -38,6 +41,7 @@ pub mod address;
 mod flight;
 mod keys;
 mod script;
+mod sent;
 mod table;
 mod task;
 
@@ -78,6 +82,10 @@ pub struct Settings {
     pub bindings: usize,
     /// How long a binding lasts without use.
     pub binding_ttl: Duration,
+    /// Messages of this process that it remembers as well.
+    pub messages: usize,
+    /// How long a message is remembered, from the last news of it.
+    pub message_ttl: Duration,
 }
 
 /// A note to the store task, of who does not wait until it is read. Each holder leaves few of them, so that the bound
@@ -86,6 +94,8 @@ enum Note {
     Settle(Key, u64, End, Option<oneshot::Sender<bool>>),
     Name(Key, u64, Box<str>),
     Join(Key, Wants),
+    Became(Key, Record),
+    Forget(Key, u64),
     Close,
 }
 
@@ -302,6 +312,20 @@ impl Redis {
         {
             tracing::warn!(%context, "a context was not bound to its agent: the state store has too much to do");
         }
+    }
+
+    pub(super) async fn begin_retry(&self, message: Key, new: Record) -> Result<Begun, Trouble> {
+        let command = |to| Command::Begin(message, new, to);
+        let begun = self.ask(self.patience, command).await?;
+        begun.map_err(No::trouble)
+    }
+
+    pub(super) fn retry_is(&self, message: Key, record: Record) {
+        self.shared.leave(Note::Became(message, record));
+    }
+
+    pub(super) fn forget_retry(&self, message: Key, token: u64) {
+        self.shared.leave(Note::Forget(message, token));
     }
 
     #[cfg(test)]

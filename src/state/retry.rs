@@ -3,10 +3,11 @@
 //!
 //! ```text
 //! begin ─► Running ─► Rest, Left (its task is known), Message (no task), Unknown
-//!   ▲         │ never begun
-//!   └─────────┘
+//!   ▲         │ never begun       ▲                                        ▲
+//!   └─────────┤                   │ its gateway has died, and its task is: │
+//!             └───────────────────┴ known ─────────────────────── not known┘
 //! ```
-use super::{Key, slot::Millis};
+use super::Key;
 
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,26 @@ pub enum Fate {
     Unknown,
 }
 
+impl Fate {
+    /// Its name, for stores.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Rest => "rest",
+            Self::Left => "left",
+            Self::Message => "message",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The fate of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        use Fate::{Left, Message, Rest, Running, Unknown};
+        let all = [Running, Rest, Left, Message, Unknown];
+        all.into_iter().find(|fate| fate.name() == name)
+    }
+}
+
 /// One message that was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -34,8 +55,6 @@ pub struct Record {
     pub fate: Fate,
     /// Its task, as a reply named it.
     pub task: Option<Box<str>>,
-    /// When it was begun; the store sets it.
-    pub began: Millis,
 }
 
 /// What beginning a message gives.
@@ -43,8 +62,8 @@ pub struct Record {
 pub enum Begun {
     /// It is new, and remembered from now on.
     New,
-    /// It was begun before, at that time; the second is the time now.
-    Same(Record, Millis),
+    /// It was begun before. It runs only if its gateway is known to be there.
+    Same(Record),
     /// Its id was that of a message that said something else.
     Other,
 }
@@ -57,14 +76,25 @@ impl Record {
             digest,
             fate: Fate::Running,
             task: None,
-            began: 0,
         }
     }
 
+    /// Its gateway has died. What it sent may run on, and is not sent again.
+    #[must_use]
+    pub fn lapsed(mut self) -> Self {
+        if self.fate == Fate::Running {
+            self.fate = match self.task {
+                Some(_) => Fate::Left,
+                None => Fate::Unknown,
+            };
+        }
+        self
+    }
+
     /// What a newcomer with the same id finds.
-    pub fn met_by(&self, new: &Self, now: Millis) -> Begun {
+    pub fn met_by(&self, new: &Self) -> Begun {
         if self.digest == new.digest {
-            Begun::Same(self.clone(), now)
+            Begun::Same(self.clone())
         } else {
             Begun::Other
         }

@@ -243,8 +243,8 @@ impl First {
 impl Drop for First {
     fn drop(&mut self) {
         match self.phase {
-            Phase::New => self.land(Done::Gone), // who waits looks for itself
-            Phase::Unsent => self.forget(Done::Gone),
+            // Whoever gave up while the store was asked does not know that it has it.
+            Phase::New | Phase::Unsent => self.forget(Done::Gone),
             Phase::Out => self.left(),
             Phase::Done => {}
         }

@@ -7,10 +7,11 @@ use redis::{
 };
 
 use super::{
-    super::{Key, slot::Times},
+    super::Key,
+    Settings,
     address::Link,
     keys::Keys,
-    script::{Op, Reply, Slots},
+    script::{Found, Messages, Op, Reply, Saying, Slots},
 };
 
 /// How many keys a server looks at for one step of a list.
@@ -31,14 +32,17 @@ pub(super) enum Fail {
 pub(super) struct Wire {
     pub(super) keys: Keys,
     pub(super) slots: Slots,
+    messages: Messages,
     bind: Script,
     within: Duration,
 }
 
 impl Wire {
-    pub(super) fn new(keys: Keys, times: Times, within: Duration) -> Arc<Self> {
+    pub(super) fn new(keys: Keys, settings: &Settings) -> Arc<Self> {
+        let times = settings.times;
         Arc::new(Self {
             keys,
+            messages: Messages::new(&times, settings.message_ttl),
             slots: Slots::new(times),
             bind: Script::new(
                 "local bound = redis.call('GET', KEYS[1])
@@ -46,7 +50,7 @@ impl Wire {
                 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
                 return false",
             ),
-            within,
+            within: settings.timeout,
         })
     }
 
@@ -61,6 +65,20 @@ impl Wire {
         let epoch = self.keys.epoch(self.keys.tag(key));
         let name = self.keys.slot(key);
         let call = self.slots.call(&name, &epoch, &op, shift);
+        self.timed(call.invoke_async(&mut link)).await
+    }
+
+    /// Something said of a message.
+    pub(super) async fn message(
+        self: Arc<Self>,
+        mut link: Link,
+        key: Key,
+        saying: Saying,
+        shift: u64,
+    ) -> Result<Found, Fail> {
+        let epoch = self.keys.epoch(self.keys.tag(key));
+        let name = self.keys.message(key);
+        let call = self.messages.call(&name, &epoch, &saying, shift);
         self.timed(call.invoke_async(&mut link)).await
     }
 

@@ -44,6 +44,11 @@ impl Keys {
         self.name(key, 'b')
     }
 
+    /// What became of a message.
+    pub(super) fn message(&self, key: Key) -> String {
+        self.name(key, 'r')
+    }
+
     /// When the data of a tag began.
     pub(super) fn epoch(&self, tag: u8) -> String {
         format!("{{{}:{tag:02}}}epoch", self.prefix)

@@ -1,10 +1,15 @@
-//! The operations of a conversation in the store: what the Lua script (`slot.lua`) is told and what it answers.
+//! The operations of a conversation in the store: what the Lua script (`slot.lua`) is told and what it answers. Those
+//! of a message that may be sent again are in `message`.
 use std::time::Duration;
 
 use redis::{FromRedisValue, ParsingError, Script, ScriptInvocation, Value};
 use serde::Deserialize;
 
-use super::super::slot::{Asker, End, Entry, Holder, Mark, Millis, Newcomer, Phase, Times};
+use super::super::slot::{Asker, End, Entry, Holder, Mark, Millis, Newcomer, Phase, Times, millis};
+
+mod message;
+
+pub(super) use message::{Found, Messages, Saying};
 
 /// How long a store that lost its data admits nobody, while replicas put their slots back.
 pub(super) const QUIET: Duration = Duration::from_secs(5);
@@ -61,6 +66,17 @@ pub(super) enum Told {
     Quiet,
 }
 
+impl Told {
+    fn of(said: u8) -> Result<Self, ParsingError> {
+        match said {
+            0 => Ok(Self::No),
+            1 => Ok(Self::Yes),
+            2 => Ok(Self::Quiet),
+            _ => Err("an answer that the script does not give".into()),
+        }
+    }
+}
+
 /// The script's answer.
 #[derive(Clone, Debug)]
 pub(super) struct Reply {
@@ -81,22 +97,34 @@ pub(super) struct Slots {
 
 impl Slots {
     pub(super) fn new(times: Times) -> Self {
-        let script = Script::new(include_str!("slot.lua"));
+        let script = Script::new(concat!(include_str!("clock.lua"), include_str!("slot.lua")));
         Self { script, times }
     }
 
     /// One operation on the entry under this key. Tests shift the clock.
     pub(super) fn call(&self, key: &str, epoch: &str, op: &Op, shift: u64) -> ScriptInvocation<'_> {
         let mut call = self.script.key(key);
-        call.key(epoch).arg(op.name()).arg(shift);
-        // A store that many processes write to always has leases.
-        let lease = self.times.lease.unwrap_or(self.times.max_hold);
-        for time in [lease, self.times.settle, self.times.max_hold, QUIET] {
-            call.arg(u64::try_from(time.as_millis()).unwrap_or(u64::MAX >> 12));
+        call.key(epoch).arg(op.name()).arg(shift).arg(arg_of(QUIET));
+        for time in [
+            lease_of(&self.times),
+            self.times.settle,
+            self.times.max_hold,
+        ] {
+            call.arg(arg_of(time));
         }
         op.put(&mut call);
         call
     }
+}
+
+/// A store that many processes write to always has leases.
+fn lease_of(times: &Times) -> Duration {
+    times.lease.unwrap_or(times.max_hold)
+}
+
+/// As scripts count: what is longer is as long as they can tell.
+fn arg_of(time: Duration) -> Millis {
+    millis(time).min(Millis::MAX >> 12)
 }
 
 impl Op {
@@ -160,14 +188,8 @@ impl FromRedisValue for Reply {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let (told, epoch, now, entry): (u8, Millis, Millis, String) =
             FromRedisValue::from_redis_value(value)?;
-        let told = match told {
-            0 => Told::No,
-            1 => Told::Yes,
-            2 => Told::Quiet,
-            _ => return Err("an answer that the script does not give".into()),
-        };
         Ok(Self {
-            told,
+            told: Told::of(told)?,
             epoch,
             now,
             entry: entry_of(&entry)?,

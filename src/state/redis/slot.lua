@@ -1,31 +1,10 @@
 -- One operation on one conversation: `src/state/slot.rs` in the store's own time. Each function here is the one of the
 -- same name there, and a differential test holds them together.
 --
--- KEYS: the conversation, the epoch of its tag.
--- ARGV: operation, shift of the clock (tests), lease, settle, max_hold, quiet (milliseconds), its own arguments.
+-- ARGV, after those of `clock.lua`: lease, settle, max_hold (milliseconds), its own arguments.
 -- Answers {told, epoch, now, entry}: told is 0 no, 1 yes, 2 quiet; the entry is JSON text, empty when it is free.
 -- Tokens and askers are decimal text, since a number of Lua has 53 bits only.
-local at = 0
-local function arg()
-  at = at + 1
-  return ARGV[at]
-end
-
-local op, shift = arg(), tonumber(arg())
-local lease, settle, max_hold, quiet = tonumber(arg()), tonumber(arg()), tonumber(arg()), tonumber(arg())
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000) + shift
-
-local function text_of(number)
-  return string.format('%.0f', number)
-end
-
--- A store without an epoch has lost its data. One far in the future is of another clock, and as good as none.
-local epoch = tonumber(redis.call('GET', KEYS[2]) or '')
-if not epoch or epoch > now + quiet then
-  epoch = now
-  redis.call('SET', KEYS[2], text_of(epoch))
-end
+local lease, settle, max_hold = tonumber(arg()), tonumber(arg()), tonumber(arg())
 
 local text = redis.call('GET', KEYS[1]) or ''
 local entry = text == '' and {} or cjson.decode(text)
@@ -88,8 +67,6 @@ local function free(token, generation)
     return holder.phase == 'in_flight' or holder.token ~= token or holder.generation ~= generation
   end)
 end
-
-local ops = {}
 
 function ops.take()
   if now < epoch + quiet then return 2 end

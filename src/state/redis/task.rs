@@ -26,18 +26,21 @@ use super::{
     super::{
         Key, Shown,
         recent::Recent,
+        retry::{Begun, Record},
         slot::{Entry, Millis, millis},
     },
     Note, Settings, Shared,
     address::{Address, Link},
     flight::{Fail, Wire},
     keys::{Keys, TAGS},
-    script::{Op, Reply, Wants},
+    script::{Found, Op, Reply, Saying, Wants},
+    sent::Sent,
     table::{Table, There},
 };
 
 mod answers;
 mod landed;
+mod retries;
 mod stand;
 
 /// Commands on their way at once; the others wait in the channel.
@@ -82,6 +85,7 @@ pub(super) enum Command {
     Learn(Key, Box<str>),
     ContextOf(Key, oneshot::Sender<Option<Box<str>>>),
     Bind(Key, Box<str>, To<Option<Box<str>>>),
+    Begin(Key, Record, To<Begun>),
     List(usize, To<Vec<Shown>>),
 }
 
@@ -109,6 +113,10 @@ enum Landing {
         Option<To<Option<Box<str>>>>,
         Result<Option<String>, Fail>,
     ),
+    /// A message is about to be sent, or was before.
+    Begun(Key, Record, To<Begun>, Result<Found, Fail>),
+    /// Of a message that was sent here.
+    Said(Key, Saying, Result<Found, Fail>),
     Listed(To<Vec<Shown>>, Result<Vec<(Key, Reply)>, Fail>),
 }
 
@@ -127,6 +135,7 @@ pub(super) struct Task {
     shared: Arc<Shared>,
     commands: mpsc::Receiver<Command>,
     table: Table,
+    sent: Sent,
     stand: Stand,
     link: Option<Link>,
     /// Counts connections.
@@ -160,8 +169,9 @@ impl Task {
     ) -> Self {
         let keys = Keys::new(&settings.prefix, address.is_cluster());
         Self {
-            wire: Wire::new(keys, settings.times, settings.timeout),
+            wire: Wire::new(keys, &settings),
             table: Table::new(settings.times, settings.slots),
+            sent: Sent::new(settings.times, settings.message_ttl, settings.messages),
             contexts: Recent::new(settings.tasks),
             settings,
             address,
@@ -215,11 +225,12 @@ impl Task {
         };
         // Who dropped a holder and then the store left a note.
         self.read();
-        self.table.is_settled() || Instant::now() >= by
+        self.table.is_settled() && self.sent.is_settled() || Instant::now() >= by
     }
 
     fn tick(&mut self) {
         self.table.tick();
+        self.sent.tick();
         (self.refused, self.lost) = (false, false);
         if self.link.is_none() && self.connecting.is_none() {
             self.connect();
@@ -250,6 +261,7 @@ impl Task {
     }
 
     fn tell(&mut self) {
+        self.tell_of_messages();
         while self.link.is_some() && self.flying.len() < WINDOW {
             let Some((key, token, op)) = self.table.next() else {
                 return;
@@ -277,6 +289,8 @@ impl Task {
                 }
                 Note::Name(key, token, task) => self.table.name(key, token, &task),
                 Note::Join(key, of) => self.join(key, &of),
+                Note::Became(key, record) => self.sent.became(key, record),
+                Note::Forget(key, token) => self.sent.forget(key, token),
                 Note::Close => self.ends = Some(Instant::now() + LAST),
             }
         }
@@ -325,6 +339,7 @@ impl Task {
             Command::Bind(context, agent, to) => {
                 let _ = to.send(self.bind_locally(context, agent));
             }
+            Command::Begin(message, new, to) => self.begin(message, new, to),
             Command::List(limit, to) if here => {
                 let shift = self.shared.shift();
                 self.fly(|wire, link| async move {

@@ -4,5 +4,6 @@ mod outage;
 mod places;
 mod proxy;
 mod replica;
+mod retries;
 mod server;
 mod slots;

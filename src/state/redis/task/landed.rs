@@ -3,7 +3,7 @@ use super::{
     super::{
         super::{Key, Shown, overlap, slot::Millis},
         flight::Fail,
-        script::{Op, Reply},
+        script::{Found, Op, Reply},
     },
     Landed, Landing, No, Task, To,
 };
@@ -47,6 +47,14 @@ impl Task {
             Landing::Bound(context, agent, to, said) => {
                 let said = self.heard(link, None, said);
                 self.was_bound(context, agent, to, said);
+            }
+            Landing::Begun(key, new, to, said) => {
+                let said = self.heard(link, Some(key), said);
+                self.begun(key, new, to, said);
+            }
+            Landing::Said(key, saying, said) => {
+                let said = self.heard(link, Some(key), said);
+                self.said_of(key, &saying, said.ok().as_ref());
             }
             Landing::Listed(to, said) => {
                 let said = self.heard(link, None, said).map_err(|_| No::Away);
@@ -115,6 +123,12 @@ pub(super) trait Said {
 }
 
 impl Said for Reply {
+    fn epoch(&self) -> Option<Millis> {
+        Some(self.epoch)
+    }
+}
+
+impl Said for Found {
     fn epoch(&self) -> Option<Millis> {
         Some(self.epoch)
     }

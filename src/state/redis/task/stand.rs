@@ -25,6 +25,7 @@ impl Task {
         self.stand = Stand::PuttingBack;
         self.ask_epochs();
         self.table.put_back(false, |_| true);
+        self.sent.put_back(false, |_| true);
         for (context, agent) in std::mem::take(&mut self.bound) {
             self.bind(context, agent, None);
         }
@@ -34,7 +35,7 @@ impl Task {
         if self.stand != Stand::PuttingBack || self.link.is_none() {
             return;
         }
-        if self.flying.is_empty() && self.table.is_quiet() {
+        if self.flying.is_empty() && self.table.is_quiet() && self.sent.is_quiet() {
             self.stand = Stand::Here;
             if std::mem::take(&mut self.said) {
                 tracing::info!(store = %self.address, "the state store is back, and has what is in flight here");
@@ -48,6 +49,7 @@ impl Task {
         self.link = None;
         self.stand = Stand::Away;
         self.table.wait_no_more();
+        self.sent.wait();
         if !std::mem::replace(&mut self.said, true) {
             let store = &self.address;
             if self.settings.local {
@@ -95,6 +97,7 @@ impl Task {
             }
             let keys = &self.wire.keys;
             self.table.put_back(true, |key| keys.tag(key) == tag);
+            self.sent.put_back(true, |key| keys.tag(key) == tag);
         }
     }
 

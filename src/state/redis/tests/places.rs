@@ -8,6 +8,7 @@ use super::{
 use crate::state::{
     Take,
     redis::Address,
+    retry::{Begun, Record},
     slot::{End, Phase},
 };
 
@@ -58,6 +59,13 @@ async fn a_cluster_spreads_conversations_by_their_tags() {
     b.must_take("7", 200).await;
     assert_eq!(a.bind(key("7"), "one").await, Ok(None));
     assert_eq!(b.bind(key("7"), "two").await, Ok(Some("one".into())));
+    for n in 0..20 {
+        let new = Record::new(n, key("says"));
+        let begun = a.begin_retry(key(&n.to_string()), new.clone()).await;
+        assert_eq!(begun, Ok(Begun::New));
+        let begun = b.begin_retry(key(&n.to_string()), new.clone()).await;
+        assert_eq!(begun, Ok(Begun::Same(new)));
+    }
 }
 
 #[tokio::test]

@@ -27,6 +27,8 @@ pub(super) fn settings() -> Settings {
         tasks: 1000,
         bindings: 1000,
         binding_ttl: Duration::from_hours(1),
+        messages: 1000,
+        message_ttl: Duration::from_mins(10),
     }
 }
 
