@@ -22,17 +22,15 @@ pub(super) const REPORT: HeaderName = HeaderName::from_static("a2a-gateway-repor
 /// Tells them.
 pub(super) const LOSSES: HeaderName = HeaderName::from_static("a2a-gateway-losses");
 
-/// Fields of a request that are ours to write, or concern the client's own connection or cache.
+/// Fields of a request that concern the client's own connection, body or cache, or are ours to write. Those that are
+/// always written, over what was there, need not be dropped: `Accept`, `Accept-Encoding`, `Content-Type`.
 fn is_ours(name: &HeaderName) -> bool {
     headers::is_hop_by_hop(name)
         || matches!(
             *name,
             header::HOST
                 | header::CONTENT_LENGTH
-                | header::CONTENT_TYPE
                 | header::CONTENT_ENCODING
-                | header::ACCEPT
-                | header::ACCEPT_ENCODING
                 | header::EXPECT
                 | header::RANGE
                 | header::IF_MATCH

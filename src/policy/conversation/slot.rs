@@ -101,7 +101,7 @@ impl Slot {
         // After a task was told, a bare message says nothing of it.
         let bare = seen.message && !self.replied;
         let rest = matches!(seen.state, Some(State::Terminal | State::Interrupted));
-        self.named(&seen.named, rest);
+        self.named(&seen.named, seen.state);
         self.replied |= seen.task || seen.update || seen.named.task.is_some();
         if rest || bare {
             return self.settle(&End::Free);
@@ -133,8 +133,10 @@ impl Slot {
         }
     }
 
-    /// What a reply names, once. A slot that is freed next need not learn its task.
-    fn named(&mut self, named: &Named, rest: bool) {
+    /// What a reply names, once. A slot that is freed next need not learn its task, and nobody resumes a task that is
+    /// over: what it was of is not remembered.
+    fn named(&mut self, named: &Named, state: Option<State>) {
+        let rest = matches!(state, Some(State::Terminal | State::Interrupted));
         let store = &self.of.0.store;
         if let (None, Some(context)) = (self.key, &named.context) {
             let key = slot_key(&self.wanted.scope, context);
@@ -157,6 +159,9 @@ impl Slot {
                 store.name(key, self.token, task);
             }
         } else if self.replied {
+            return;
+        }
+        if state == Some(State::Terminal) {
             return;
         }
         if let Some(context) = &self.wanted.context {
