@@ -1,5 +1,7 @@
 //! A store that is away, late, or lost its data.
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
+
+use futures_util::FutureExt as _;
 
 use super::{
     proxy::Proxy,
@@ -44,6 +46,21 @@ async fn a_take_whose_answer_is_lost_is_settled() {
     let (take, ()) = tokio::join!(a.takes("c", 1), seen);
     assert_eq!(take, Err(Trouble::Away));
     proxy.swallow(false);
+    eventually(async || b.entry("c").await.is_free()).await;
+}
+
+#[tokio::test]
+async fn a_take_that_is_dropped_with_its_answer_is_settled() {
+    let server = RedisServer::start();
+    let a = replica(&server.url(), settings()).await;
+    let b = replica(&server.url(), settings()).await;
+    {
+        let mut take = pin!(a.takes("c", 1));
+        assert_eq!(take.as_mut().now_or_never(), None);
+        eventually(async || b.phases("c").await == [(1, Phase::InFlight)]).await;
+        // What comes after it has an answer, so that its own has been told, too: to one who leaves without hearing it.
+        assert_eq!(a.finds("c").await.token, 1);
+    }
     eventually(async || b.entry("c").await.is_free()).await;
 }
 
