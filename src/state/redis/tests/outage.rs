@@ -200,6 +200,28 @@ async fn a_store_that_starts_anew_gets_slots_back_and_admits_nobody_first() {
 }
 
 #[tokio::test]
+async fn what_is_put_back_first_does_not_keep_out_what_runs() {
+    let mut server = RedisServer::start();
+    let proxy = Proxy::to(server.socket());
+    let a = replica(&server.url(), settings()).await;
+    let b = replica(&proxy.url(), settings()).await;
+    a.must_take("c", 1).await;
+    assert!(a.settles("c", 1, End::Held(Some("t".into()))).await);
+    // Its task is at rest, as the other one has found out: of that, this one does not hear.
+    let held = b.finds("c").await;
+    b.must_take_over("c", held.mark(), 2).await;
+    proxy.cut();
+    server.end();
+    server.begin();
+    eventually(async || a.phases("c").await == [(1, Phase::Held)]).await;
+    proxy.mend();
+    let both = [(1, Phase::Held), (2, Phase::InFlight)];
+    eventually(async || a.phases("c").await == both).await;
+    assert!(b.settles("c", 2, End::Free).await);
+    assert_eq!(a.phases("c").await, [(1, Phase::Held)]);
+}
+
+#[tokio::test]
 async fn data_lost_behind_an_open_connection_are_put_back_too() {
     let server = RedisServer::start();
     let a = replica(&server.url(), settings()).await;
