@@ -122,6 +122,24 @@ impl Shared {
     }
 }
 
+/// Who asks for a slot. Gone before it has heard the answer, it leaves a note that the slot is free: the answer may
+/// be on its way to it already, and the store task then takes it for told.
+struct Claim<'r> {
+    shared: &'r Shared,
+    key: Key,
+    token: u64,
+    heard: bool,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        if !self.heard {
+            let note = Note::Settle(self.key, self.token, End::Free, None);
+            self.shared.leave(note);
+        }
+    }
+}
+
 /// Without its task the store is away for good, in `local` mode too: nothing else would say why.
 struct SaysIfItPanics;
 
@@ -214,7 +232,16 @@ impl Redis {
         over: Option<Mark>,
         of: &Newcomer<'_>,
     ) -> Result<Take, Trouble> {
-        let answer = match self.slot(key, Op::Take(over, of.into())).await? {
+        // Dropped after the question: the store task must not find its note and then somebody who listens.
+        let mut claim = Claim {
+            shared: &self.shared,
+            key,
+            token: of.token,
+            heard: false,
+        };
+        let said = self.slot(key, Op::Take(over, of.into())).await?;
+        claim.heard = true;
+        let answer = match said {
             Ok(answer) => answer,
             Err(No::Full) => return Ok(Take::Full),
             Err(No::Away) => return Err(Trouble::Away),

@@ -139,12 +139,14 @@ end
 
 -- Puts a holder back that the store does not have: it lost it, or never had it. Evidence from before counts no more.
 -- Where another holds the conversation, only one whose message was out before its conversation was known may join it.
+-- While a store is quiet that has lost its data, all who hold it were put back, and nobody knows who came last: a replica
+-- may remember a task that another has seen at rest. They hold it together, and each must come to rest.
 function ops.restore()
   local token, further = arg(), arg() == '1'
   local asker, generation, phase, resumes, age, task = arg(), tonumber(arg()), arg(), arg() == '1', tonumber(arg()), arg()
   local holder = find(token)
   if not holder then
-    if #entry > 0 and not further then return 0 end
+    if #entry > 0 and not further and now >= epoch + quiet then return 0 end
     holder = push(token, asker, task)
     holder.generation = generation
     holder.resumes = resumes

@@ -1,5 +1,8 @@
 //! The script does what `slot.rs` does: random operations and time, side by side.
-use std::{cell::RefCell, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    time::Duration,
+};
 
 use proptest::prelude::*;
 
@@ -167,8 +170,9 @@ fn a_restored_holder_is_not_the_one_that_was_seen() {
     let server = RedisServer::start();
     let mut connection = server.connection();
     let slots = Slots::new(TIMES);
+    let shift = Cell::new(60_000);
     let mut ask = |op: &Op| -> Reply {
-        let call = slots.call("s", "epoch", op, 60_000);
+        let call = slots.call("s", "epoch", op, shift.get());
         call.invoke(&mut connection).unwrap()
     };
     let mut holder = Holder {
@@ -193,13 +197,18 @@ fn a_restored_holder_is_not_the_one_that_was_seen() {
     // It is there, and stays as it is.
     let again = ask(&Op::Restore(holder.clone(), 1500, false));
     assert_eq!(again.entry, reply.entry);
-    // Another finds it, and only a message that was out before may join.
+    // While the store is quiet, another that was put back joins it.
     holder.token = 2;
     holder.phase = Phase::InFlight;
     let other = ask(&Op::Restore(holder.clone(), 0, false));
-    assert_eq!((other.told, other.entry.holders.len()), (Told::No, 1));
-    let other = ask(&Op::Restore(holder, 0, true));
     assert_eq!((other.told, other.entry.holders.len()), (Told::Yes, 2));
+    // Afterwards, only a message that was out before may.
+    shift.set(70_000);
+    holder.token = 3;
+    let other = ask(&Op::Restore(holder.clone(), 0, false));
+    assert_eq!((other.told, other.entry.holders.len()), (Told::No, 2));
+    let other = ask(&Op::Restore(holder, 0, true));
+    assert_eq!((other.told, other.entry.holders.len()), (Told::Yes, 3));
     assert_eq!(ask(&Op::Release).told, Told::Yes);
     assert_eq!(ask(&Op::Release).told, Told::No);
 }

@@ -1,5 +1,7 @@
 //! A store that is away, late, or lost its data.
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
+
+use futures_util::FutureExt as _;
 
 use super::{
     proxy::Proxy,
@@ -44,6 +46,21 @@ async fn a_take_whose_answer_is_lost_is_settled() {
     let (take, ()) = tokio::join!(a.takes("c", 1), seen);
     assert_eq!(take, Err(Trouble::Away));
     proxy.swallow(false);
+    eventually(async || b.entry("c").await.is_free()).await;
+}
+
+#[tokio::test]
+async fn a_take_that_is_dropped_with_its_answer_is_settled() {
+    let server = RedisServer::start();
+    let a = replica(&server.url(), settings()).await;
+    let b = replica(&server.url(), settings()).await;
+    {
+        let mut take = pin!(a.takes("c", 1));
+        assert_eq!(take.as_mut().now_or_never(), None);
+        eventually(async || b.phases("c").await == [(1, Phase::InFlight)]).await;
+        // What comes after it has an answer, so that its own has been told, too: to one who leaves without hearing it.
+        assert_eq!(a.finds("c").await.token, 1);
+    }
     eventually(async || b.entry("c").await.is_free()).await;
 }
 
@@ -180,6 +197,28 @@ async fn a_store_that_starts_anew_gets_slots_back_and_admits_nobody_first() {
     b.must_take_over("held", held.mark(), 6).await;
     assert!(a.settles("runs", 1, End::Free).await);
     b.must_take("runs", 7).await;
+}
+
+#[tokio::test]
+async fn what_is_put_back_first_does_not_keep_out_what_runs() {
+    let mut server = RedisServer::start();
+    let proxy = Proxy::to(server.socket());
+    let a = replica(&server.url(), settings()).await;
+    let b = replica(&proxy.url(), settings()).await;
+    a.must_take("c", 1).await;
+    assert!(a.settles("c", 1, End::Held(Some("t".into()))).await);
+    // Its task is at rest, as the other one has found out: of that, this one does not hear.
+    let held = b.finds("c").await;
+    b.must_take_over("c", held.mark(), 2).await;
+    proxy.cut();
+    server.end();
+    server.begin();
+    eventually(async || a.phases("c").await == [(1, Phase::Held)]).await;
+    proxy.mend();
+    let both = [(1, Phase::Held), (2, Phase::InFlight)];
+    eventually(async || a.phases("c").await == both).await;
+    assert!(b.settles("c", 2, End::Free).await);
+    assert_eq!(a.phases("c").await, [(1, Phase::Held)]);
 }
 
 #[tokio::test]
