@@ -9,9 +9,12 @@
 //!    ▲                  │                │
 //!    └──────────────────┴────────────────┘  leave, which says whether it rang
 //! ```
+//!
+//! It also knows whether anything rang since the connection was polled last. If nothing did, polling it again would
+//! show nothing, and that costs as much as reading an event.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::task::{Wake, Waker};
 
 use futures_util::task::AtomicWaker;
@@ -21,13 +24,29 @@ const INSIDE: u8 = 1;
 const RUNG: u8 = 2;
 
 /// Wakes the task that polls the connection, unless that task is polling it just now.
-#[derive(Default)]
 pub(super) struct Gate {
     state: AtomicU8,
+    stirred: AtomicBool,
     task: AtomicWaker,
 }
 
+impl Default for Gate {
+    /// Of a connection that was not polled yet.
+    fn default() -> Self {
+        Self {
+            state: AtomicU8::new(OUTSIDE),
+            stirred: AtomicBool::new(true),
+            task: AtomicWaker::new(),
+        }
+    }
+}
+
 impl Gate {
+    /// Whether anything rang since this was last asked, just before the connection was polled.
+    pub(super) fn stirred(&self) -> bool {
+        self.stirred.load(Ordering::Relaxed) && self.stirred.swap(false, Ordering::AcqRel)
+    }
+
     /// From here to `leave`, rings are only remembered.
     pub(super) fn enter(&self, task: &Waker) {
         self.task.register(task);
@@ -57,11 +76,31 @@ impl Wake for Gate {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
+        self.stirred.store(true, Ordering::Release);
         let rung = self
             .state
             .compare_exchange(INSIDE, RUNG, Ordering::AcqRel, Ordering::Acquire);
         if rung == Err(OUTSIDE) {
             self.task.wake();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_stirs_once_for_all_that_rang() {
+        let gate = Arc::new(Gate::default());
+        assert!(gate.stirred());
+        assert!(!gate.stirred());
+        gate.enter(Waker::noop());
+        for _ in 0..2 {
+            Arc::clone(&gate).wake();
+        }
+        assert!(gate.stirred());
+        assert!(!gate.stirred());
+        assert!(gate.leave());
     }
 }

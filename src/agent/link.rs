@@ -123,7 +123,8 @@ impl Link {
         })
     }
 
-    /// Polls `end`, a receiving end inside hyper, and the connection when nothing is there yet.
+    /// Polls `end`, a receiving end inside hyper, and when nothing is there yet the connection, unless that has
+    /// nothing to do either.
     fn drive<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -134,7 +135,7 @@ impl Link {
         let mut still = Context::from_waker(Waker::noop());
         self.gate.enter(cx.waker());
         let mut outcome = end(&mut still);
-        if outcome.is_pending() && self.connection.is_some() {
+        if outcome.is_pending() && self.connection.is_some() && self.gate.stirred() {
             self.gate.hush();
             self.advance();
             outcome = end(&mut still);
