@@ -46,7 +46,7 @@ use script::{Op, Wants};
 use task::{Answer, Command, LAST, No, Task};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// Commands that wait for the store task; beyond, it is as if the store was away.
 const WAITING: usize = 4096;
@@ -144,20 +144,8 @@ impl Redis {
 
     /// The same, with a clock that goes ahead.
     fn start_at(address: Address, settings: Settings, shift: u64) -> std::io::Result<Self> {
-        let (commands, asked) = mpsc::channel(WAITING);
-        let (ends, ended) = oneshot::channel::<()>();
-        let shared = Arc::new(Shared {
-            notes: Mutex::new(vec![]),
-            news: Notify::new(),
-            shift: AtomicU64::new(shift),
-        });
-        let this = Self {
-            commands,
-            shared: Arc::clone(&shared),
-            patience: settings.timeout + SLACK,
-            settle_timeout: settings.settle_timeout,
-            ended: Mutex::new(Some(ended)),
-        };
+        let (this, asked, ends) = Self::apart(&settings, shift);
+        let shared = Arc::clone(&this.shared);
         // A runtime of its own: a busy worker must not make renewals late.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -170,6 +158,28 @@ impl Redis {
                 drop(ends);
             })?;
         Ok(this)
+    }
+
+    /// The store without its task, what that is asked by, and what it drops when it ends.
+    fn apart(
+        settings: &Settings,
+        shift: u64,
+    ) -> (Self, mpsc::Receiver<Command>, oneshot::Sender<()>) {
+        let (commands, asked) = mpsc::channel(WAITING);
+        let (ends, ended) = oneshot::channel();
+        let shared = Arc::new(Shared {
+            notes: Mutex::new(vec![]),
+            news: Notify::new(),
+            shift: AtomicU64::new(shift),
+        });
+        let this = Self {
+            commands,
+            shared,
+            patience: settings.timeout + SLACK,
+            settle_timeout: settings.settle_timeout,
+            ended: Mutex::new(Some(ended)),
+        };
+        (this, asked, ends)
     }
 
     /// Lets what ended get into the store, and ends the task. For the end of a process, within that time.

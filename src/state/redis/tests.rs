@@ -1,8 +1,9 @@
 //! Against a real redis-server.
+pub(crate) mod by_hand;
 mod differential;
 mod outage;
 mod places;
 mod proxy;
 mod replica;
-mod server;
+pub(crate) mod server;
 mod slots;
