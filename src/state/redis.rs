@@ -112,6 +112,18 @@ impl Shared {
     }
 }
 
+/// A take that was sent and whose answer is not read, since who asked has given up, ends free: the answer may be on
+/// its way from the store task, which then believes that somebody has the slot.
+struct Unread<'s>(&'s Shared, Option<(Key, u64)>);
+
+impl Drop for Unread<'_> {
+    fn drop(&mut self) {
+        if let Some((key, token)) = self.1 {
+            self.0.leave(Note::Settle(key, token, End::Free, None));
+        }
+    }
+}
+
 /// Without its task the store is away for good, in `local` mode too: nothing else would say why.
 struct SaysIfItPanics;
 
@@ -196,11 +208,17 @@ impl Redis {
         within: Duration,
         command: impl FnOnce(oneshot::Sender<T>) -> Command,
     ) -> Result<T, Trouble> {
+        answered(within, self.send(command)?).await
+    }
+
+    fn send<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Result<oneshot::Receiver<T>, Trouble> {
         let (to, said) = oneshot::channel();
         let sent = self.commands.try_send(command(to));
         sent.map_err(|_| Trouble::Away)?;
-        let said = timeout(within, said).await;
-        said.map_err(|_| Trouble::Away)?.map_err(|_| Trouble::Away)
+        Ok(said)
     }
 
     async fn slot(&self, key: Key, op: Op) -> Result<Result<Answer, No>, Trouble> {
@@ -214,7 +232,12 @@ impl Redis {
         over: Option<Mark>,
         of: &Newcomer<'_>,
     ) -> Result<Take, Trouble> {
-        let answer = match self.slot(key, Op::Take(over, of.into())).await? {
+        let take = Op::Take(over, of.into());
+        let said = self.send(|to| Command::Slot(key, take, to))?;
+        let mut unread = Unread(&self.shared, Some((key, of.token)));
+        let said = answered(self.patience, said).await?;
+        unread.1 = None;
+        let answer = match said {
             Ok(answer) => answer,
             Err(No::Full) => return Ok(Take::Full),
             Err(No::Away) => return Err(Trouble::Away),
@@ -319,6 +342,11 @@ impl Redis {
         let by = u64::try_from(by.as_millis()).unwrap();
         self.shared.shift.fetch_add(by, Relaxed);
     }
+}
+
+async fn answered<T>(within: Duration, said: oneshot::Receiver<T>) -> Result<T, Trouble> {
+    let said = timeout(within, said).await;
+    said.map_err(|_| Trouble::Away)?.map_err(|_| Trouble::Away)
 }
 
 impl No {

@@ -158,4 +158,15 @@ impl ByHand {
         assert_eq!(self.runs.as_mut().poll(cx), Poll::Pending, "its task ended");
         self.way.is_idle()
     }
+    /// Until then.
+    pub(in super::super) async fn rest(&mut self, shift: u64) {
+        std::future::poll_fn(|cx| {
+            if self.is_at_rest(shift, cx) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+    }
 }

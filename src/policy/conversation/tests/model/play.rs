@@ -231,11 +231,14 @@ impl Play {
             self.note(|| format!("{step:?}"));
             self.apply(step).await;
             self.acted(step);
-            // Now and then a store's task is late.
-            if self.stores.far().is_some() && !self.dice.one_in(6) {
+            // Now and then a store's task is late, or a worker.
+            let far = self.stores.far().is_some();
+            if far && !self.dice.one_in(6) {
                 self.stores.rest().await;
             }
-            self.poll().await;
+            if !(far && self.dice.one_in(6)) {
+                self.poll().await;
+            }
             self.alone()?;
         }
         self.comes_free().await

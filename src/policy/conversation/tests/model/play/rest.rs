@@ -3,7 +3,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::time::{Duration, Instant, advance};
 
-use super::{CONTEXT, LEASE, Play, Reply, Stage, key, plain};
+use super::{CONTEXT, LEASE, Play, Reply, Stage, key, outage::SHUT, plain};
 use crate::{
     config::OnBusy,
     policy::conversation::{
@@ -37,6 +37,7 @@ impl Play {
         self.looks.clear();
         self.looking.clear();
         self.asked.borrow_mut().clear();
+        self.loses_one_more().await;
         self.mends().await;
         let strangers = self.dice.one_in(8);
         if strangers {
@@ -67,6 +68,27 @@ impl Play {
                 return Err(format!("nobody is admitted: {found:?}"));
             }
         }
+    }
+
+    /// Somebody asks for the slot, and whether it got it is lost.
+    async fn loses_one_more(&mut self) {
+        if self.stores.far().is_none() || self.dice.one_in(2) {
+            return;
+        }
+        let (r, line) = (self.dice.below(2), self.dice.of(&SHUT));
+        self.note(|| format!("one more is lost: {r}, {line:?}"));
+        let wanted = Wanted {
+            context: Some(CONTEXT.into()),
+            ..plain(self.script.callers[0])
+        };
+        let mut admitting = self.admit(r, 0, wanted);
+        let _asked = admitting
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
+        if let Some(far) = self.stores.far() {
+            far.ways[r].becomes(line);
+        }
+        self.stores.rest().await;
     }
 
     /// The store is there, and has all that gateways know: they try again every second, and one that has lost its
