@@ -11,7 +11,8 @@
 //!
 //! Not counted, as the rule says: work on a bare message whose reply was lost or whose lease lapsed, a slot freed
 //! by `unknown_hold`, a task that waited for authentication and goes on by itself, a message whose context only its
-//! reply names, what a dead gateway alone had put into a store that lost its data.
+//! reply names, what a dead gateway alone had put into a store that lost its data, and what a gateway admitted without
+//! the store once it is merged: by a take, before which another's may have come.
 use std::{ops::Range, rc::Rc};
 
 mod agent;
