@@ -93,7 +93,8 @@ impl Play {
         if let Some(step) = self.at_once(dice) {
             return Some(step);
         }
-        if dice.one_in(4) || all.is_empty() {
+        let often = if self.gathers() { 2 } else { 4 };
+        if dice.one_in(often) || all.is_empty() {
             let ms = dice.of(&[1, 50, 200, 250, 250, 260, 1_000, 2_100, 4_800, 5_000, 9_000]);
             // Now and then just up to where a message is to be shown.
             let room = self.room();

@@ -47,7 +47,12 @@ impl Play {
     pub(in super::super) fn at_once(&self, dice: &mut Dice) -> Option<Step> {
         let r = self.last.filter(|_| self.may_suffer())?;
         let open = self.stores.far()?.ways[r].line() == Line::Open;
-        (open && dice.one_in(6)).then(|| Step::Way(r, dice.of(&SHUT)))
+        let both = (0..2).all(|r| !self.is_lone(r));
+        match (dice.one_in(6), dice.one_in(3)) {
+            (true, true) if both => Some(Step::StoreLoses),
+            (true, _) if open => Some(Step::Way(r, dice.of(&SHUT))),
+            _ => None,
+        }
     }
 
     fn may_suffer(&self) -> bool {
@@ -57,9 +62,11 @@ impl Play {
     /// Which gateway a step was of.
     pub(super) fn acted(&mut self, step: Step) {
         self.last = match step {
-            Step::Asks(i) | Step::Hears(i) | Step::LeavesUnsent(i) | Step::LeavesStream(i) => {
-                Some(self.script.specs[i].gateway)
-            }
+            Step::Asks(i)
+            | Step::GoesOut(i)
+            | Step::Hears(i)
+            | Step::LeavesUnsent(i)
+            | Step::LeavesStream(i) => Some(self.script.specs[i].gateway),
             _ => None,
         };
     }
@@ -79,7 +86,7 @@ impl Play {
     }
 
     /// Whether it lost its data a moment ago.
-    pub(super) fn gathers(&self) -> bool {
+    pub(in super::super) fn gathers(&self) -> bool {
         self.lost.is_some_and(|at| at.elapsed() < GATHERS)
     }
 
