@@ -161,13 +161,15 @@ function ops.settle()
 end
 
 -- Puts a holder back that the store does not have: it lost it, or never had it. Evidence from before counts no more.
--- Where another holds the conversation, only one whose message was out before its conversation was known may join it.
+-- Where another holds the conversation, only one whose message was out before its conversation was known may join it;
+-- while the store gathers what it lost, all may: who is there came back before, and need not be who was there first.
 function ops.restore()
   local token, further = arg(), arg() == '1'
   local asker, generation, phase, resumes, age, task = arg(), tonumber(arg()), arg(), arg() == '1', tonumber(arg()), arg()
   local holder = find(token)
   if not holder then
-    if #entry > 0 and not further then return 0 end
+    local gathers = now < epoch + quiet
+    if #entry > 0 and not further and not gathers then return 0 end
     holder = push(token, asker, task)
     holder.generation = generation
     holder.resumes = resumes
