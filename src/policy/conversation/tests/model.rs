@@ -101,7 +101,7 @@ fn one_message_at_a_time_over_two_gateways() {
 }
 
 /// A play over Redis takes some milliseconds.
-const REDIS_SEEDS: u64 = if cfg!(debug_assertions) { 200 } else { 5_000 };
+const REDIS_SEEDS: u64 = if cfg!(debug_assertions) { 200 } else { 3_000 };
 
 #[test]
 fn one_message_at_a_time_over_redis() {
