@@ -7,6 +7,10 @@
     clippy::unwrap_used,
     reason = "a test that cannot go on may panic anywhere"
 )]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "its tasks end with the runtime of the test"
+)]
 #![allow(unreachable_pub, reason = "nothing is outside of a test")]
 
 #[path = "replicas/agent.rs"]

@@ -50,7 +50,7 @@ use script::{Op, Wants};
 use task::{Answer, Command, LAST, No, Task};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// Commands that wait for the store task; beyond, it is as if the store was away.
 const WAITING: usize = 4096;
@@ -122,20 +122,14 @@ impl Shared {
     }
 }
 
-/// Who asks for a slot. Gone before it has heard the answer, it leaves a note that the slot is free: the answer may
-/// be on its way to it already, and the store task then takes it for told.
-struct Claim<'r> {
-    shared: &'r Shared,
-    key: Key,
-    token: u64,
-    heard: bool,
-}
+/// A take that was sent and whose answer is not read, since who asked has given up, ends free: the answer may be on
+/// its way from the store task, which then believes that somebody has the slot.
+struct Unread<'s>(&'s Shared, Option<(Key, u64)>);
 
-impl Drop for Claim<'_> {
+impl Drop for Unread<'_> {
     fn drop(&mut self) {
-        if !self.heard {
-            let note = Note::Settle(self.key, self.token, End::Free, None);
-            self.shared.leave(note);
+        if let Some((key, token)) = self.1 {
+            self.0.leave(Note::Settle(key, token, End::Free, None));
         }
     }
 }
@@ -172,20 +166,8 @@ impl Redis {
 
     /// The same, with a clock that goes ahead.
     fn start_at(address: Address, settings: Settings, shift: u64) -> std::io::Result<Self> {
-        let (commands, asked) = mpsc::channel(WAITING);
-        let (ends, ended) = oneshot::channel::<()>();
-        let shared = Arc::new(Shared {
-            notes: Mutex::new(vec![]),
-            news: Notify::new(),
-            shift: AtomicU64::new(shift),
-        });
-        let this = Self {
-            commands,
-            shared: Arc::clone(&shared),
-            patience: settings.timeout + SLACK,
-            settle_timeout: settings.settle_timeout,
-            ended: Mutex::new(Some(ended)),
-        };
+        let (this, asked, ends) = Self::apart(&settings, shift);
+        let shared = Arc::clone(&this.shared);
         // A runtime of its own: a busy worker must not make renewals late.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -198,6 +180,28 @@ impl Redis {
                 drop(ends);
             })?;
         Ok(this)
+    }
+
+    /// The store without its task, what that is asked by, and what it drops when it ends.
+    fn apart(
+        settings: &Settings,
+        shift: u64,
+    ) -> (Self, mpsc::Receiver<Command>, oneshot::Sender<()>) {
+        let (commands, asked) = mpsc::channel(WAITING);
+        let (ends, ended) = oneshot::channel();
+        let shared = Arc::new(Shared {
+            notes: Mutex::new(vec![]),
+            news: Notify::new(),
+            shift: AtomicU64::new(shift),
+        });
+        let this = Self {
+            commands,
+            shared,
+            patience: settings.timeout + SLACK,
+            settle_timeout: settings.settle_timeout,
+            ended: Mutex::new(Some(ended)),
+        };
+        (this, asked, ends)
     }
 
     /// Lets what ended get into the store, and ends the task. For the end of a process, within that time.
@@ -214,11 +218,17 @@ impl Redis {
         within: Duration,
         command: impl FnOnce(oneshot::Sender<T>) -> Command,
     ) -> Result<T, Trouble> {
+        answered(within, self.send(command)?).await
+    }
+
+    fn send<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Result<oneshot::Receiver<T>, Trouble> {
         let (to, said) = oneshot::channel();
         let sent = self.commands.try_send(command(to));
         sent.map_err(|_| Trouble::Away)?;
-        let said = timeout(within, said).await;
-        said.map_err(|_| Trouble::Away)?.map_err(|_| Trouble::Away)
+        Ok(said)
     }
 
     async fn slot(&self, key: Key, op: Op) -> Result<Result<Answer, No>, Trouble> {
@@ -232,15 +242,11 @@ impl Redis {
         over: Option<Mark>,
         of: &Newcomer<'_>,
     ) -> Result<Take, Trouble> {
-        // Dropped after the question: the store task must not find its note and then somebody who listens.
-        let mut claim = Claim {
-            shared: &self.shared,
-            key,
-            token: of.token,
-            heard: false,
-        };
-        let said = self.slot(key, Op::Take(over, of.into())).await?;
-        claim.heard = true;
+        let take = Op::Take(over, of.into());
+        let said = self.send(|to| Command::Slot(key, take, to))?;
+        let mut unread = Unread(&self.shared, Some((key, of.token)));
+        let said = answered(self.patience, said).await?;
+        unread.1 = None;
         let answer = match said {
             Ok(answer) => answer,
             Err(No::Full) => return Ok(Take::Full),
@@ -360,6 +366,11 @@ impl Redis {
         let by = u64::try_from(by.as_millis()).unwrap();
         self.shared.shift.fetch_add(by, Relaxed);
     }
+}
+
+async fn answered<T>(within: Duration, said: oneshot::Receiver<T>) -> Result<T, Trouble> {
+    let said = timeout(within, said).await;
+    said.map_err(|_| Trouble::Away)?.map_err(|_| Trouble::Away)
 }
 
 impl No {

@@ -44,7 +44,10 @@ pub async fn run(times: usize, replicas: &Replicas, ledger: &Ledger) -> Vec<Dura
         }
         let (head, mut body) = response.into_parts();
         if head.status != StatusCode::OK {
-            let body = body.collect().await.map(|b| b.to_bytes());
+            let body = body
+                .collect()
+                .await
+                .map(http_body_util::Collected::to_bytes);
             ledger.tell(format!("hand-over {n} was refused: {body:?}"));
             continue;
         }

@@ -216,17 +216,17 @@ impl Sender {
             let lacks_store = matches!(outcome, Outcome::Away | Outcome::Quiet);
             let refused = lacks_store || outcome == Outcome::Busy;
             if lacks_store && !self.ledger.may_lack_store(QUIET) {
-                let says = format!(
+                let wrong = format!(
                     "{} is refused though the store is up: {outcome:?}",
                     message.id
                 );
-                self.ledger.tell(says);
+                self.ledger.tell(wrong);
             }
             self.tally.count(outcome);
             if self.ledger.received(&message.id).is_some() {
                 if refused {
-                    let says = format!("{} was refused though it was sent", message.id);
-                    self.ledger.tell(says);
+                    let wrong = format!("{} was refused though it was sent", message.id);
+                    self.ledger.tell(wrong);
                 }
                 if work.asks {
                     self.asking = Some(task.unwrap_or_else(|| task_of(&message.id)));

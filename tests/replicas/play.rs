@@ -21,7 +21,7 @@ const NOTICES: Duration = Duration::from_secs(2);
 /// How long what died stays away.
 const DEAD: Duration = Duration::from_millis(1500);
 /// How long a phase may take at most.
-const PHASE: Duration = Duration::from_secs(60);
+const PHASE: Duration = Duration::from_mins(1);
 /// Faults happen after so many of a hundred messages of their phase.
 const WHEN: usize = 20;
 
@@ -91,7 +91,7 @@ async fn all(plan: &Plan) -> Vec<String> {
     let hasty = format!("{settle}, busy_grace: 0");
     let hasty = stand::replicas(agent, &redis, &hasty, &state);
     let replicas = stand::replicas(agent, &redis, &settle, &state);
-    let mut play = Play {
+    let mut run = Play {
         plan,
         ledger,
         redis,
@@ -99,17 +99,17 @@ async fn all(plan: &Plan) -> Vec<String> {
         wrong: vec![],
     };
     sleep(QUIET + Duration::from_secs(1)).await; // the store is new, and cannot know that nothing is in flight
-    play.hand_overs(&hasty).await;
+    run.hand_overs(&hasty).await;
     drop(hasty);
     if plan.all {
-        play.phase("steady", Fault::Nothing).await;
-        play.phase("replica-killed", Fault::Replica).await;
-        play.phase("store-restarted", Fault::Store).await;
-        play.phase("afterwards", Fault::Nothing).await;
+        run.phase("steady", Fault::Nothing).await;
+        run.phase("replica-killed", Fault::Replica).await;
+        run.phase("store-restarted", Fault::Store).await;
+        run.phase("afterwards", Fault::Nothing).await;
     } else {
-        play.phase("replica-killed", Fault::Replica).await;
+        run.phase("replica-killed", Fault::Replica).await;
     }
-    play.wrong
+    run.wrong
 }
 
 impl Play<'_> {

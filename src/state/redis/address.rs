@@ -1,4 +1,6 @@
 //! Where the store is, and a connection to it.
+#[cfg(test)]
+use std::sync::Arc;
 use std::{fmt, time::Duration};
 
 use percent_encoding::percent_decode_str;
@@ -10,6 +12,9 @@ use redis::{
     cluster_async::ClusterConnection,
     sentinel::{SentinelClientBuilder, SentinelServerType},
 };
+
+#[cfg(test)]
+use super::tests::by_hand::Way;
 
 /// The address of a store, read once. Shown without user and password.
 #[derive(Clone)]
@@ -26,6 +31,9 @@ enum Kind {
     Sentinel(Box<Sentinels>),
     /// Some servers of a cluster.
     Cluster(Vec<String>),
+    /// One server, over a way that a test breaks.
+    #[cfg(test)]
+    Over(Box<ConnectionInfo>, Arc<Way>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +94,16 @@ impl Address {
         matches!(self.kind, Kind::Cluster(_))
     }
 
+    /// The same one server, over that way.
+    #[cfg(test)]
+    pub(super) fn over(self, way: Arc<Way>) -> Self {
+        let Kind::One(info) = self.kind else {
+            panic!("not one server");
+        };
+        let kind = Kind::Over(info, way);
+        Self { kind, ..self }
+    }
+
     /// A new connection, within that time: the clients' own deadlines have not always held.
     pub(super) async fn connect(&self, within: Duration) -> RedisResult<Link> {
         let late = || RedisError::from((ErrorKind::Io, "no connection in time"));
@@ -107,6 +125,13 @@ impl Address {
                     .retries(3)
                     .build()?;
                 return Ok(Link::Cluster(client.get_async_connection().await?));
+            }
+            #[cfg(test)]
+            Kind::Over(info, way) => {
+                let (client, cuts) = (redis::Client::open((**info).clone())?, way.cuts());
+                let link = client.get_multiplexed_async_connection_with_config(&config);
+                let link = way.pass(cuts, link).await?;
+                return Ok(Link::Over(link, Arc::clone(way), cuts));
             }
         };
         let link = client.get_multiplexed_async_connection_with_config(&config);
@@ -222,6 +247,9 @@ fn decoded(text: &str) -> String {
 pub(super) enum Link {
     One(MultiplexedConnection),
     Cluster(ClusterConnection),
+    /// Of a test, until the way was cut that often.
+    #[cfg(test)]
+    Over(MultiplexedConnection, Arc<Way>, u64),
 }
 
 impl ConnectionLike for Link {
@@ -229,6 +257,8 @@ impl ConnectionLike for Link {
         match self {
             Self::One(one) => one.req_packed_command(cmd),
             Self::Cluster(cluster) => cluster.req_packed_command(cmd),
+            #[cfg(test)]
+            Self::Over(one, way, cuts) => Box::pin(way.pass(*cuts, one.req_packed_command(cmd))),
         }
     }
 
@@ -241,6 +271,10 @@ impl ConnectionLike for Link {
         match self {
             Self::One(one) => one.req_packed_commands(pipeline, offset, count),
             Self::Cluster(cluster) => cluster.req_packed_commands(pipeline, offset, count),
+            #[cfg(test)]
+            Self::Over(one, way, cuts) => {
+                Box::pin(way.pass(*cuts, one.req_packed_commands(pipeline, offset, count)))
+            }
         }
     }
 
@@ -248,6 +282,8 @@ impl ConnectionLike for Link {
         match self {
             Self::One(one) => one.get_db(),
             Self::Cluster(cluster) => cluster.get_db(),
+            #[cfg(test)]
+            Self::Over(one, ..) => one.get_db(),
         }
     }
 }

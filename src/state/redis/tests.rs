@@ -1,9 +1,10 @@
 //! Against a real redis-server.
+pub(crate) mod by_hand;
 mod differential;
 mod outage;
 mod places;
 mod proxy;
 mod replica;
 mod retries;
-mod server;
+pub(crate) mod server;
 mod slots;

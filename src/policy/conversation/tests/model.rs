@@ -6,19 +6,25 @@
 //! holds the slot gets it within `settle` and one question (`unknown_hold` where tasks cannot be listed, and a
 //! lease where a gateway died); anybody does after `max_hold`.
 //!
+//! Over Redis nothing is exactly the same twice, since the server is another process; but time is the play's there,
+//! too. Where it is away and gateways go on alone, each of them is held to the rule by itself.
+//!
 //! Not counted, as the rule says: work on a bare message whose reply was lost or whose lease lapsed, a slot freed
 //! by `unknown_hold`, a task that waited for authentication and goes on by itself, a message whose context only its
-//! reply names.
-use std::ops::Range;
+//! reply names, what a dead gateway alone had put into a store that lost its data, and what a gateway admitted without
+//! the store once it is merged: by a take, before which another's may have come.
+use std::{ops::Range, rc::Rc};
 
 mod agent;
 mod dice;
 mod play;
 mod script;
 mod steps;
+mod world;
 
 use play::Play;
 use script::Script;
+use world::World;
 
 /// Where slots are kept, and by how many gateways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,26 +33,54 @@ enum Kept {
     Alone,
     /// Two gateways share them: they have leases, and one may die.
     Shared,
+    /// Two gateways share a real server, each with its store task: it renews leases, and the server may be away,
+    /// slow to answer, or come back empty.
+    Redis,
 }
 
 /// Plays one seed; the error is what went wrong, after the steps that led there if they are to be told.
 async fn play(seed: u64, kept: Kept, told: bool) -> Result<(), String> {
-    let mut play = Play::new(Script::of(seed, kept), seed, told);
+    let mut play = Play::new(Script::of(seed, kept), seed, told, None);
     let done = play.run().await;
     done.map_err(|wrong| format!("{}\n{wrong}", play.told()))
 }
 
 fn explore(seeds: Range<u64>, kept: Kept) {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
-    runtime.block_on(tokio::task::unconstrained(async {
+    run(async {
         for seed in seeds {
             if play(seed, kept, false).await.is_err() {
                 let wrong = play(seed, kept, true).await.unwrap_err();
                 panic!("seed {seed}, {kept:?}: {wrong}");
             }
         }
-    }));
+    });
+}
+
+/// The same over Redis. A play that failed while the machine stood still is played again.
+fn explore_redis(seeds: Range<u64>) {
+    run(async {
+        let world = Rc::new(World::new());
+        let mut again = 0;
+        for seed in seeds {
+            loop {
+                let script = Script::of(seed, Kept::Redis);
+                let mut play = Play::new(script, seed, true, Some(&world));
+                let Err(wrong) = play.run().await else { break };
+                again += 1;
+                let told = play.told();
+                assert!(
+                    play.stood_still() && again < 10,
+                    "seed {seed}, Redis: {told}\n{wrong}"
+                );
+            }
+        }
+    });
+}
+
+fn run(plays: impl Future<Output = ()>) {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(tokio::task::unconstrained(plays));
 }
 
 /// How many seeds are played: a hundred thousand in all by `cargo test --release`.
@@ -66,10 +100,19 @@ fn one_message_at_a_time_over_two_gateways() {
     explore(0..SEEDS, Kept::Shared);
 }
 
+/// A play over Redis takes some milliseconds.
+const REDIS_SEEDS: u64 = if cfg!(debug_assertions) { 200 } else { 3_000 };
+
+#[test]
+fn one_message_at_a_time_over_redis() {
+    explore_redis(0..REDIS_SEEDS);
+}
+
 /// For a seed that a failure has named: put it here.
 #[test]
 fn one_seed_is_played_again() {
     const SEED: u64 = 0;
     explore(SEED..SEED + 1, Kept::Alone);
     explore(SEED..SEED + 1, Kept::Shared);
+    explore_redis(SEED..SEED + 1);
 }

@@ -242,3 +242,22 @@ fn a_store_that_lost_its_data_is_quiet_first() {
     };
     assert!(ask(&Op::Look, 0).epoch <= before + 20_000);
 }
+
+#[test]
+fn who_comes_back_later_into_a_store_that_lost_its_data_is_not_lost() {
+    let server = RedisServer::start();
+    let mut connection = server.connection();
+    let slots = Slots::new(TIMES);
+    let mut restore = |token: u64, further: bool, shift: u64| -> Reply {
+        let mut entry = Entry::default();
+        entry.take(&wants(token, None).as_newcomer(), 0, &TIMES);
+        let op = Op::Restore(entry.holders.remove(0), 0, further);
+        let call = slots.call("s", "epoch", &op, shift);
+        call.invoke(&mut connection).unwrap()
+    };
+    // A message whose conversation only its reply named is back before the one that had the slot.
+    assert_eq!(restore(1, true, 0).told, Told::Yes);
+    let both = restore(2, false, 1_000);
+    assert_eq!((both.told, both.entry.holders.len()), (Told::Yes, 2));
+    assert_eq!(restore(3, false, 6_000).told, Told::No);
+}

@@ -26,7 +26,7 @@ pub(in super::super) fn eventually(what: &str, mut is: impl FnMut() -> bool) {
 }
 
 /// A server without persistence, killed when dropped.
-pub(in super::super) struct RedisServer {
+pub(crate) struct RedisServer {
     child: Option<Child>,
     dir: TempDir,
     args: Vec<String>,
@@ -34,7 +34,7 @@ pub(in super::super) struct RedisServer {
 
 impl RedisServer {
     /// One that listens at a socket in a directory of its own.
-    pub(in super::super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::with(&[])
     }
 
@@ -83,12 +83,12 @@ impl RedisServer {
         self.dir.path().join("redis.sock")
     }
 
-    pub(in super::super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("redis+unix://{}", self.socket().display())
     }
 
     /// A connection of the test's own.
-    pub(in super::super) fn connection(&self) -> Connection {
+    pub(crate) fn connection(&self) -> Connection {
         Client::open(self.url()).unwrap().get_connection().unwrap()
     }
 }

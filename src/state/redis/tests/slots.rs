@@ -1,5 +1,7 @@
 //! Replicas at one store that is there.
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+
+use futures_util::FutureExt as _;
 
 use super::{
     replica::{eventually, key, replica, settings, who},
@@ -7,11 +9,11 @@ use super::{
 };
 use crate::state::{
     Take, Trouble,
-    redis::Settings,
+    redis::{Redis, Settings},
     slot::{End, Mark, Phase, Times},
 };
 
-async fn two(server: &RedisServer) -> (super::super::Redis, super::super::Redis) {
+async fn two(server: &RedisServer) -> (Redis, Redis) {
     let a = replica(&server.url(), settings()).await;
     let b = replica(&server.url(), settings()).await;
     (a, b)
@@ -241,4 +243,19 @@ async fn what_nobody_can_read_stops_only_its_own_conversation() {
         assert_eq!(a.takes("c", token).await, Err(Trouble::Away));
         a.must_take(&token.to_string(), token).await;
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_reads_frees_its_slot() {
+    let server = RedisServer::start();
+    let (a, mut hand) = Redis::by_hand(&server.url(), &Arc::default(), settings());
+    hand.rest(0).await;
+    let mut takes = Box::pin(a.takes("c", 1));
+    assert!((&mut takes).now_or_never().is_none());
+    hand.rest(10_000).await;
+    // Its caller hangs up when the answer is there already.
+    drop(takes);
+    hand.rest(10_000).await;
+    let (b, _) = two(&server).await;
+    assert!(b.entry("c").await.is_free());
 }

@@ -53,6 +53,12 @@ pub(super) struct Script {
     pub(super) resets: usize,
     pub(super) deaths: usize,
     pub(super) steps: usize,
+    /// How often each message may ask for its slot.
+    pub(super) tries: usize,
+    /// How often something befalls the store, or a way to it.
+    pub(super) outages: usize,
+    /// Gateways go on alone while the store is away.
+    pub(super) local: bool,
 }
 
 const fn spec(kind: Kind, caller: usize, gateway: usize, task: Task) -> Spec {
@@ -101,7 +107,7 @@ impl Script {
         } else {
             two
         };
-        Self {
+        let mut script = Self {
             kept,
             specs,
             callers,
@@ -111,9 +117,19 @@ impl Script {
             auth: dice.one_in(3),
             slow: dice.one_in(2),
             resets: dice.below(4),
-            deaths: usize::from(kept == Kept::Shared) * dice.below(3),
+            deaths: usize::from(kept != Kept::Alone) * dice.below(3),
             steps: 40 + dice.below(160),
+            tries: 8,
+            outages: 0,
+            local: false,
+        };
+        if kept == Kept::Redis {
+            // Without the store it is refused at once.
+            script.tries = 24;
+            script.outages = dice.below(8);
+            script.local = dice.one_in(3);
         }
+        script
     }
 }
 

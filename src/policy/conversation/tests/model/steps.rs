@@ -8,6 +8,7 @@ use super::{
     play::{Play, Stage},
     script::{Kind, Task},
 };
+use crate::state::redis::tests::by_hand::Line;
 
 /// An answer on its way from the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,13 @@ pub(super) enum Step {
     Forgets(usize),
     Renews(usize),
     GatewayDies(usize),
+    /// A gateway's way to the store.
+    Way(usize, Line),
+    StoreGoes,
+    /// True if it has lost its data.
+    StoreComes(bool),
+    /// Its data, behind open connections.
+    StoreLoses,
     /// Milliseconds.
     Passes(u64),
 }
@@ -65,6 +73,10 @@ impl Step {
                 | Self::Renews(_)
                 | Self::Looks(..)
                 | Self::GatewayDies(_)
+                | Self::Way(..)
+                | Self::StoreGoes
+                | Self::StoreComes(_)
+                | Self::StoreLoses
         )
     }
 }
@@ -78,12 +90,24 @@ impl Play {
             self.of_agent(i, &mut all);
         }
         self.of_gateways(&mut all);
-        if dice.one_in(4) || all.is_empty() {
+        if let Some(step) = self.at_once(dice) {
+            return Some(step);
+        }
+        let often = if self.gathers() { 2 } else { 4 };
+        if dice.one_in(often) || all.is_empty() {
             let ms = dice.of(&[1, 50, 200, 250, 250, 260, 1_000, 2_100, 4_800, 5_000, 9_000]);
             // Now and then just up to where a message is to be shown.
             let room = self.room();
             let ms = if room < 5_000 && dice.one_in(4) {
                 room
+            } else {
+                ms
+            };
+            // A lease is renewed, or lapses.
+            let far = self.script.kept == Kept::Redis;
+            let often = if self.an_orphan_lives() { 2 } else { 10 };
+            let ms = if far && dice.one_in(often) {
+                31_000
             } else {
                 ms
             };
@@ -121,7 +145,7 @@ impl Play {
                     Task::New | Task::Old => true,
                     Task::Of(j) => self.messages[j].replied,
                 };
-                if there && m.tries < 8 {
+                if there && m.tries < self.script.tries {
                     all.push(Step::Asks(i));
                 }
             }
@@ -208,13 +232,15 @@ impl Play {
             });
         }
         let seen = (0..self.messages.len()).filter(|i| self.messages[*i].replied);
-        if self.looks.len() < 2
+        if self.looks.len() + self.looking.len() < 2
             && let Some(i) = seen.max_by_key(|i| self.agent.jobs[*i].sent)
         {
             all.extend([Step::Looks(i, false), Step::Looks(i, true)]);
         }
         if self.deaths > 0 {
-            all.extend([Step::GatewayDies(0), Step::GatewayDies(1)]);
+            let dies = (0..2).filter(|r| self.script.kept == Kept::Shared || self.matters(*r));
+            all.extend(dies.map(Step::GatewayDies));
         }
+        self.of_store(all);
     }
 }

@@ -1,7 +1,9 @@
 //! What each step does to the agent, the gateways and the network between.
+use std::task::{Context, Poll, Waker};
+
 use tokio::time::{Duration, Instant, advance};
 
-use super::{CONTEXT, Look, Play, Reply, SCOPE, Stage, gateway, key};
+use super::{CONTEXT, Look, Looking, Play, Reply, SCOPE, Settling, Stage, gateway, key};
 use crate::{
     a2a::{
         Fault, Kind as FaultKind,
@@ -13,6 +15,9 @@ use crate::{
         tests::model::{agent::At, script::Kind, steps::Step},
     },
 };
+
+/// Store tasks look at their leases that often at least.
+const STRIDE: Duration = Duration::from_secs(4);
 
 impl Play {
     pub(super) async fn apply(&mut self, step: Step) {
@@ -62,7 +67,7 @@ impl Play {
             }
             Step::Renews(i) => {
                 let token = self.messages[i].token.unwrap();
-                let there = self.store.renew(key(), token);
+                let there = self.stores.renew(key(), token);
                 self.note(|| format!("  still held: {there}"));
             }
             Step::GatewayDies(r) => self.dies(r),
@@ -71,15 +76,30 @@ impl Play {
                 let asked = self.asked.borrow_mut().swap_remove(q);
                 let _gone = asked.answer.send(asked.evidence.unwrap());
             }
-            Step::Looks(i, replays) => self.looks_at(i, replays).await,
+            Step::Looks(i, replays) => self.looks_at(i, replays),
             Step::Shown(w) => self.shown(w),
             Step::Watches(w) => {
                 let look = self.looks.swap_remove(w);
                 let event = seen(&look.task, look.shown.unwrap());
-                look.watch.seen(&event).done().await;
+                let settling = look.watch.seen(&event);
+                self.is_on_its_way(settling);
             }
-            Step::Passes(ms) => advance(Duration::from_millis(ms)).await,
+            Step::Way(..) | Step::StoreGoes | Step::StoreComes(_) | Step::StoreLoses => {
+                self.befalls(step);
+            }
+            Step::Passes(ms) => self.pass(Duration::from_millis(ms)).await,
         }
+    }
+
+    async fn pass(&mut self, mut time: Duration) {
+        // What is asked is asked at its time, and leases are renewed in time.
+        while self.stores.far().is_some() && time > STRIDE {
+            self.stores.rest().await;
+            advance(STRIDE).await;
+            time -= STRIDE;
+        }
+        self.stores.rest().await;
+        advance(time).await;
     }
 
     /// The agent answers a question, as things are now.
@@ -98,16 +118,40 @@ impl Play {
         asked.evidence = Some(says);
     }
 
-    async fn looks_at(&mut self, i: usize, replays: bool) {
+    fn looks_at(&mut self, i: usize, replays: bool) {
         let (task, gateway) = (self.agent.task_of(i), self.script.specs[i].gateway);
-        let watch = self.gateways[gateway].watch(SCOPE, &task, replays);
-        self.looks.extend(watch.await.map(|watch| Look {
-            shown: None,
+        let (of, about) = (self.gateways[gateway].clone(), task.clone());
+        self.looking.push(Looking {
             gateway,
             task,
             replays,
-            watch,
-        }));
+            watch: Box::pin(async move { of.watch(SCOPE, &about, replays).await }),
+        });
+        self.look();
+    }
+
+    /// Those go on for whom the store was asked.
+    pub(super) fn look(&mut self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        for mut looking in std::mem::take(&mut self.looking) {
+            match looking.watch.as_mut().poll(&mut cx) {
+                Poll::Pending => self.looking.push(looking),
+                Poll::Ready(watch) => self.looks.extend(watch.map(|watch| Look {
+                    shown: None,
+                    gateway: looking.gateway,
+                    task: looking.task,
+                    replays: looking.replays,
+                    watch,
+                })),
+            }
+        }
+    }
+
+    /// Its client need not see it before the store does.
+    fn is_on_its_way(&mut self, settling: Settling) {
+        if let Settling::Wait(wait) = settling {
+            self.settling.push(wait);
+        }
     }
 
     fn shown(&mut self, w: usize) {
@@ -155,7 +199,8 @@ impl Play {
                     message: true,
                     ..named(None)
                 };
-                permit.seen(&seen).done().await;
+                let settling = permit.seen(&seen);
+                self.is_on_its_way(settling);
                 return self.over(i);
             }
             Reply::Refused | Reply::Lost => {
@@ -166,19 +211,21 @@ impl Play {
                     } else {
                         FaultKind::InvalidParams
                     };
-                    permit.failed(&Fault::new(kind, ""), true).done().await;
+                    let settling = permit.failed(&Fault::new(kind, ""), true);
+                    self.is_on_its_way(settling);
                 }
                 return self.over(i);
             }
         };
-        permit.seen(&seen(&task, Some(state))).done().await;
+        let settling = permit.seen(&seen(&task, Some(state)));
         m.replied = true;
         let document = kind != Kind::Stream;
-        if document {
-            permit.left().done().await;
-        }
+        let left = document.then(|| permit.left());
+        let here = m.here;
+        self.is_on_its_way(settling);
+        left.into_iter().for_each(|left| self.is_on_its_way(left));
         let last = matches!(reply, Reply::Ended | Reply::Input);
-        if document || last || !m.here {
+        if document || last || !here {
             self.over(i);
         }
         self.adopt(i).await;
@@ -192,11 +239,20 @@ impl Play {
                 continue;
             }
             m.admitting = None;
+            m.orphan = true;
+            if self.agent.lives(i) {
+                self.note(|| format!("  {i} lives on"));
+            }
+            let m = &mut self.messages[i];
             self.dead.extend(m.permit.take());
             self.over(i);
         }
         self.looks.retain(|look| look.gateway != r);
-        self.gateways[r] = gateway(&self.settings, &self.store);
+        self.looking.retain(|looking| looking.gateway != r);
+        self.gateways[r] = gateway(&self.settings, self.stores.again(r));
+        if self.gathers() {
+            self.forgets_the_dead();
+        }
     }
 }
 
