@@ -141,11 +141,16 @@ impl Sent {
         mine.until = Instant::now() + self.window;
         self.queue(key);
         if ends && !ended {
-            if self.ended.len() >= self.limit {
-                self.ended.pop_front();
-            }
-            self.ended.push_back((key, token));
+            self.may_go(key, token);
         }
+    }
+
+    /// It need not be remembered where there is no room.
+    fn may_go(&mut self, key: Key, token: u64) {
+        if self.ended.len() >= self.limit {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((key, token));
     }
 
     /// It was never sent.
@@ -156,6 +161,7 @@ impl Sent {
             mine.want = Want::Forget;
             mine.until = Instant::now() + self.window;
             self.queue(key);
+            self.may_go(key, token);
         }
     }
 
@@ -274,7 +280,8 @@ impl Sent {
             && let Some((oldest, token)) = self.ended.pop_front()
         {
             let there = self.all.get(&oldest);
-            match there.filter(|m| m.record.token == token && !m.runs()) {
+            let over = |m: &&Mine| !m.runs() || m.want == Want::Forget;
+            match there.filter(|m| m.record.token == token).filter(over) {
                 Some(mine) if mine.stage != Stage::Idle => {
                     self.ended.push_front((oldest, token));
                     return;
@@ -293,5 +300,27 @@ impl Sent {
             mine.stage = Stage::Queued;
             self.queue.push_back(key);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_never_sent_does_not_fill_the_table_while_the_store_is_away() {
+        let times = Times {
+            lease: None,
+            settle: Duration::ZERO,
+            max_hold: Duration::from_mins(1),
+        };
+        let mut sent = Sent::new(times, Duration::from_mins(10), 2);
+        for n in 0..10_u8 {
+            let (key, token) = (Key([n; 16]), u64::from(n));
+            sent.add(key, Record::new(token, key));
+            sent.forget(key, token);
+            sent.wait();
+        }
+        assert!(sent.all.len() <= 2, "{}", sent.all.len());
     }
 }
