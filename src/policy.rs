@@ -2,6 +2,7 @@
 //! Policies see facts read from canonical text, never the client's spelling, and never talk to the agent.
 use http::HeaderMap;
 
+pub mod caller;
 pub mod conversation;
 pub mod retry;
 
