@@ -1,8 +1,9 @@
 //! Puts a gateway under load, so that a compiler can see what it does most: `train BINARY [MILLISECONDS]`.
 //!
 //! BINARY is started before an agent of our own, on loopback, once for each binding of an agent. Clients of every
-//! dialect send, 1 KB and 16 KB, alone and many at once, and stream, events in one go and one by one, each for so
-//! many milliseconds (500). Then it is told to stop, and has to end well. `deploy/build` uses it; nothing is measured.
+//! dialect send, 1 KB and 16 KB, alone and many at once, and stream, events in one go and one by one, each for a few
+//! times so many milliseconds (250). Then it is told to stop, and has to end well. `deploy/build` uses it; nothing is
+//! measured.
 use std::{
     convert::Infallible,
     env,
@@ -42,13 +43,15 @@ mod bodies;
 
 type Done<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Clients, at once, of what they do: the size of a message in bytes, and of a stream the events and their distance.
-const WORK: [(usize, usize, Option<Events>); 5] = [
-    (1, 1024, None),
-    (32, 1024, None),
-    (16, 16 * 1024, None),
-    (8, 1024, Some(Events(1000, 0))),
-    (32, 1024, Some(Events(100, 2))),
+/// Clients, at once, for how many times the time that is given, of what they do: the size of a message in bytes, and
+/// of a stream the events and their distance. Events that come alone are few in a second, and what is done for each
+/// of them has to count as much as what is done for one in a crowd.
+const WORK: [(usize, u32, usize, Option<Events>); 5] = [
+    (1, 2, 1024, None),
+    (32, 2, 1024, None),
+    (16, 2, 16 * 1024, None),
+    (8, 1, 1024, Some(Events(1000, 0))),
+    (32, 6, 1024, Some(Events(500, 1))),
 ];
 const DIALECTS: [Dialect; 5] = [
     Dialect::J03,
@@ -73,7 +76,7 @@ struct Events(usize, u64);
 async fn main() -> Done {
     let mut arguments = env::args().skip(1);
     let binary = arguments.next().ok_or("train BINARY [MILLISECONDS]")?;
-    let each = arguments.next().map_or(Ok(500), |text| text.parse())?;
+    let each = arguments.next().map_or(Ok(250), |text| text.parse())?;
     let each = Duration::from_millis(each);
     for agent in [Dialect::R10, Dialect::J10] {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -82,8 +85,8 @@ async fn main() -> Done {
         agents.spawn(serve(listener, agent));
         let mut gateway = Gateway::start(&binary, at, agent.binding)?;
         for dialect in DIALECTS {
-            for (clients, size, events) in WORK {
-                let client = || client(gateway.at, dialect, size, events, each);
+            for (clients, times, size, events) in WORK {
+                let client = || client(gateway.at, dialect, size, events, each * times);
                 let made: usize = try_join_all((0..clients).map(|_| client()))
                     .await?
                     .iter()
