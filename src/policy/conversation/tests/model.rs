@@ -108,6 +108,19 @@ fn one_message_at_a_time_over_redis() {
     explore_redis(0..REDIS_SEEDS);
 }
 
+/// By tests/soak/plays: some ten minutes, beside its other half.
+#[test]
+#[ignore = "takes ten minutes"]
+fn soak_over_redis_first_half() {
+    explore_redis(0..50_000);
+}
+
+#[test]
+#[ignore = "takes ten minutes"]
+fn soak_over_redis_second_half() {
+    explore_redis(50_000..100_000);
+}
+
 /// For a seed that a failure has named: put it here.
 #[test]
 fn one_seed_is_played_again() {
