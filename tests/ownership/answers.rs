@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     attacks::{is_not_there, makes, reaches, refused},
-    people::{asks, by_tenant, gateway},
+    people::{asks, asks_by, by_tenant, gateway},
     support::{
         agent::{Agent, STREAM, chunk},
         desk,
@@ -136,11 +136,13 @@ fn the_same_message_of_another_owner_is_another_message() {
         let id = json!({"messageId": format!("m-{speak:?}")});
         let request = message(speak, false, &id, &json!({}));
         for (who, task) in [(ann, format!("a-{speak:?}")), (bob, format!("b-{speak:?}"))] {
-            let mut client = asks(&gateway, who, &request);
+            // From one address, and by what only the gateway knows.
+            let fields = format!("x-who: {}\r\n", who.token);
+            let mut client = asks_by(&gateway, who, &fields, &request);
             Seen::read(agent.next()).task(&task, &task, "COMPLETED");
             assert!(client.answer().body.contains(&task));
             // Sent again, it is a question for its own task.
-            let mut again = asks(&gateway, who, &request);
+            let mut again = asks_by(&gateway, who, &fields, &request);
             let seen = Seen::read(agent.next());
             assert_eq!(seen.said.task.as_deref(), Some(&*task));
             seen.bare_task(&task, &task, "COMPLETED");
