@@ -68,6 +68,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
     };
     dialects(&config.dialects, tree);
     conversations::check(&config, tree);
+    // No section says either of them yet: until one does, nothing can belong to anybody.
     let needs = Needs {
         auth: false,
         credentials: false,

@@ -119,7 +119,12 @@ pub(super) fn rules(
         let path = path(&rule.path);
         if path.is_none() && !tree.blames(&key) {
             let says = "expected the name of a member, such as memorylake.actorId";
-            tree.wrong(format!("{key}.path"), says);
+            let at = format!("{key}.path");
+            if tree.has(&at) {
+                tree.wrong(at, says);
+            } else {
+                tree.missing(&key, "path", says);
+            }
         }
         let value = value(&key, rule, parameters, tree);
         if let (Some(path), Some(value)) = (path, value) {
@@ -199,4 +204,87 @@ fn source(
         tree.wrong(format!("{key}.parameter"), says);
     }
     Some(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Mistakes, Overrides};
+
+    fn parse(rule: &str) -> Result<Config, Mistakes> {
+        let text = format!(
+            "routes:\n  - path: /w/{{w}}\n    backend: http://agent/{{w}}\n    metadata:\n      - {rule}\n"
+        );
+        Config::parse(&text, Overrides::default())
+    }
+
+    #[test]
+    fn a_rule_is_a_member_and_what_becomes_of_it() {
+        use MetadataSource::{Claim, Constant, Label, Parameter};
+        use MetadataValue::{Default, Remove, Set};
+        let name = |name: &str| name.to_owned();
+        for (rule, path, value) in [
+            (
+                "{path: a.b, set: {claim: c}, required: true}",
+                vec!["a", "b"],
+                Set(Claim(name("c")), true),
+            ),
+            (
+                "{path: a, set: {parameter: w}}",
+                vec!["a"],
+                Set(Parameter(name("w")), false),
+            ),
+            (
+                "{path: ['https://x.y/z', b], default: {label: l}}",
+                vec!["https://x.y/z", "b"],
+                Default(Label(name("l"))),
+            ),
+            (
+                "{path: a, default: {constant: {x: [1, 1.5, 'y', true]}}}",
+                vec!["a"],
+                Default(Constant(name(r#"{"x":[1,1.5,"y",true]}"#))),
+            ),
+            ("{path: a, remove: true}", vec!["a"], Remove),
+        ] {
+            let config = parse(rule).unwrap_or_else(|e| panic!("{rule}: {e}"));
+            let path: Vec<String> = path.into_iter().map(name).collect();
+            let rules = &config.routes[0].metadata;
+            assert_eq!(*rules, [MetadataRule { path, value }], "{rule}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_rule_is_told_where_it_stands() {
+        for (rule, at) in [
+            ("{set: {claim: c}}", ".path"),
+            ("{path: '', remove: true}", ".path"),
+            ("{path: a..b, remove: true}", ".path"),
+            ("{path: [], remove: true}", ".path"),
+            ("{path: [a, ''], remove: true}", ".path"),
+            ("{path: a}", ""),
+            ("{path: a, set: {claim: c}, remove: true}", ""),
+            ("{path: a, set: {claim: c}, default: {claim: c}}", ""),
+            ("{path: a, set: {}}", ".set"),
+            ("{path: a, set: {claim: c, label: l}}", ".set"),
+            ("{path: a, set: {parameter: x}}", ".set.parameter"),
+            ("{path: a, default: {parameter: x}}", ".default.parameter"),
+            ("{path: a, remove: true, required: true}", ".required"),
+            ("{path: a, set: {header: h}}", ".set.header"),
+        ] {
+            let told = parse(rule).err().map(|e| e.to_string());
+            let told = told.unwrap_or_else(|| panic!("{rule} is none"));
+            let at = format!("routes[0].metadata[0]{at}: line ");
+            assert!(
+                told.lines().any(|line| line.starts_with(&at)),
+                "{rule}\n{told}"
+            );
+        }
+        // The agent without a route has no path with parameters.
+        let root = "backend: {url: 'http://agent'}\nmetadata: [{path: a, set: {parameter: w}}]\n";
+        let told = Config::parse(root, Overrides::default()).err().unwrap();
+        assert!(
+            told.to_string()
+                .starts_with("metadata[0].set.parameter: line 2")
+        );
+    }
 }
