@@ -33,6 +33,7 @@ fn main() {
         binding_ttl: settings.binding_ttl,
         messages: 1000,
         message_ttl: settings.max_hold,
+        owners: a2a_gateway::state::owner::Settings::default(),
     });
     let all = Conversations::new(settings, Store::Memory(memory.into()));
     let scope: Arc<str> = "http://127.0.0.1:9999".into();

@@ -15,6 +15,8 @@ use ipnet::IpNet;
 
 mod conversations;
 mod mean;
+mod metadata;
+mod ownership;
 mod raw;
 mod route;
 mod sections;
@@ -27,6 +29,8 @@ mod url;
 pub use self::conversations::{
     BusyStatus, ByMessageId, Conversation, OnBusy, OnError, Retry, State, StoreUrl,
 };
+pub use self::metadata::{MetadataRule, MetadataSource, MetadataValue};
+pub use self::ownership::{NewContexts, OfUnknown, OwnedBy, Ownership};
 pub use self::route::{Route, Segment, Target, Template};
 pub use self::sections::{
     Binding, BytesEncoding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat,
@@ -58,6 +62,8 @@ pub struct Config {
     pub backend: Backend,
     /// Further agents, each below a path of its own.
     pub routes: Vec<Route>,
+    /// What is written into the metadata of messages to the agent without a route.
+    pub metadata: Vec<MetadataRule>,
     /// What clients may speak.
     pub dialects: Dialects,
     /// Choices where the versions or their implementations disagree.
@@ -70,6 +76,8 @@ pub struct Config {
     pub retry: Retry,
     /// Where state is kept that outlives a call.
     pub state: State,
+    /// Whose tasks, contexts and webhooks are.
+    pub ownership: Ownership,
     /// Push notifications.
     pub push: Push,
     /// The agent card.
@@ -193,7 +201,9 @@ pub fn check(file: &Path) -> Result<String, Mistakes> {
     if config.lacks_agent() {
         return Ok(format!("{name}: no mistakes; {}", mean::NO_AGENT));
     }
-    Ok(format!("{name}: no mistakes"))
+    let warning = ownership::warning(&config, false);
+    let warning = warning.map_or_else(String::new, |says| format!("\nwarning: {says}"));
+    Ok(format!("{name}: no mistakes{warning}"))
 }
 
 /// The JSON Schema of the settings file.

@@ -15,12 +15,15 @@ mod cors;
 mod exchange;
 mod followed;
 mod forward;
+mod greet;
 mod making;
+mod owned;
 mod routes;
 mod telling;
 mod under_way;
 mod well_known;
 
+pub use greet::Greeter;
 pub use making::{BadSetup, Setup};
 
 use followed::{Followed, Work};
@@ -40,7 +43,11 @@ use crate::{
     card::Cards,
     config,
     follow::Follow,
-    policy::{conversation::Conversations, retry::Retries},
+    policy::{
+        conversation::Conversations,
+        owner::{Owner, Owners},
+        retry::Retries,
+    },
     reply::{Reply, Speech},
 };
 
@@ -78,6 +85,9 @@ struct Inner {
     budget: Budget,
     conversations: Conversations,
     retries: Retries,
+    owners: Owners,
+    /// Knows callers, where it is somebody else who does.
+    greeter: Option<Greeter>,
     follow: Follow,
     stop: CancellationToken,
     under_way: UnderWay,
@@ -186,16 +196,22 @@ impl Inner {
         }
         drop(body); // what is still needed of it is in the call
         self.allowed(&read)?;
+        let owner = self
+            .mind(&mut read, &asked.matched, &head.headers, peer)
+            .await?;
         let report = telling::wants_report(&head.headers);
         let card = read.call.op == Op::ExtendedCard;
         let public = card
             .then(|| self.public(head, &asked.matched, peer))
             .flatten();
-        let sender = admit::asker(&head.headers, peer);
+        let by_head = || admit::asker(&head.headers, peer);
+        let sender = owner.as_ref().map_or_else(by_head, Owner::asker);
+        let op = read.call.op;
         let mut fields = self.up(&read, head, to, peer);
-        let admitted = self
+        let mut admitted = self
             .admit(&mut read, &asked.matched, &fields, sender, to)
             .await?;
+        self.own(owner, op, &read, &mut admitted).await?;
         if to.streams() && !read.call.op.streams() {
             exchange::one_document(&mut fields);
         }

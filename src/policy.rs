@@ -4,6 +4,8 @@ use http::HeaderMap;
 
 pub mod caller;
 pub mod conversation;
+pub mod metadata;
+pub mod owner;
 pub mod retry;
 
 use bytes::Bytes;
@@ -13,6 +15,7 @@ use crate::{
     state::Settling,
 };
 use conversation::Care;
+use owner::Claims;
 use retry::First;
 
 /// What a call was admitted with, and owes news of its answer. Dropping it settles all.
@@ -22,6 +25,8 @@ pub struct Permit {
     pub slot: Care,
     /// Its message, where it may be sent again.
     pub first: Option<Box<First>>,
+    /// What it makes, where that is to belong to somebody.
+    pub owner: Option<Box<Claims>>,
 }
 
 impl Permit {
@@ -46,16 +51,37 @@ impl Permit {
         if let Some(first) = &mut self.first {
             first.seen(seen, text);
         }
-        self.slot.seen(seen)
+        match &mut self.owner {
+            None => self.slot.seen(seen),
+            Some(owner) => owner.seen(seen).and(self.slot.seen(seen)),
+        }
+    }
+
+    /// Why what was seen must not be told, once what it settles was waited for.
+    pub fn objection(&self) -> Option<Fault> {
+        self.owner.as_ref()?.objection()
     }
 
     /// The agent's whole answer. What it settles is to be waited for before the client sees it.
-    pub async fn answered(&mut self, seen: &Seen, fields: &HeaderMap, text: &Bytes) {
+    /// An error is told in place of the answer.
+    pub async fn answered(
+        &mut self,
+        seen: &Seen,
+        fields: &HeaderMap,
+        text: &Bytes,
+    ) -> Result<(), Fault> {
+        if let Some(owner) = &mut self.owner {
+            owner.seen(seen).done().await;
+        }
         self.slot.seen(seen).done().await;
         self.slot.left().done().await;
+        if let Some(fault) = self.objection() {
+            return Err(fault);
+        }
         if let Some(first) = &mut self.first {
             first.answered(seen, fields, text); // last: who waits for it finds the conversation free
         }
+        Ok(())
     }
 
     /// The call failed, before or after somebody answered it.
@@ -68,7 +94,9 @@ impl Permit {
 
     /// Whether ids in answers are of use.
     pub fn learns(&self) -> bool {
-        self.slot.learns() || self.first.as_ref().is_some_and(|first| first.learns())
+        self.slot.learns()
+            || self.first.as_ref().is_some_and(|first| first.learns())
+            || self.owner.as_ref().is_some_and(|owner| owner.learns())
     }
 
     /// Whether a message of it is at rest, or there is none.
@@ -79,10 +107,13 @@ impl Permit {
     /// Whether its caller may leave even before the agent has said anything.
     pub fn can_be_left_at_once(&self) -> bool {
         self.slot.can_be_left_at_once()
+            && (self.owner.as_ref()).is_none_or(|owner| owner.can_be_left_at_once())
     }
 
     /// Whether its caller may leave without anybody having to read on.
     pub fn can_be_left(&self) -> bool {
-        self.slot.can_be_left() && self.first.as_ref().is_none_or(|first| first.can_be_left())
+        self.slot.can_be_left()
+            && self.first.as_ref().is_none_or(|first| first.can_be_left())
+            && self.owner.as_ref().is_none_or(|owner| owner.can_be_left())
     }
 }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 mod key;
 pub mod memory;
+pub mod owner;
 pub mod recent;
 pub mod redis;
 pub mod retry;
@@ -73,6 +74,18 @@ pub enum Store {
 }
 
 impl Settling {
+    /// Both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Done, other) => other,
+            (one, Self::Done) => one,
+            (Self::Wait(one), Self::Wait(other)) => {
+                Self::Wait(Box::pin(async move { one.await & other.await }))
+            }
+        }
+    }
+
     /// Waits for it, where there is something to wait for.
     pub async fn done(self) {
         if let Self::Wait(wait) = self {

@@ -18,9 +18,11 @@ use super::{
 use crate::json::{self, As, Form, Node, Obj};
 
 mod errors;
+mod listed;
 mod seen;
 
 pub use errors::{from_status, read as read_fault};
+pub use listed::{Listed, TaskPage, task_page, tasks_listed};
 pub use seen::{Named, Seen, running_task, task_seen};
 
 use seen::seen_in;

@@ -14,11 +14,15 @@ use super::{
 };
 use crate::json::{self, Obj};
 
+mod metadata;
 mod outgoing;
+mod owned;
 
+pub use metadata::{Edit, What, edit_metadata};
 pub use outgoing::{
     Outgoing, ask_now, ask_task, ask_tasks, fill_context, get_task, next_page, subscribe, write,
 };
+pub use owned::{Paging, list_page, paging, tasks_named};
 
 /// What was read: the call, and what its canonical form could not carry.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The second reading: from what the file and the command line say to what they mean. Every rule that
 //! concerns more than the form of one value is here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZero;
 use std::time::Duration;
@@ -9,6 +9,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::conversations;
+use super::metadata;
+use super::ownership::{self, Needs};
 use super::raw::{self, Raw};
 use super::route::{Route, Target, Template};
 use super::sections::{Card, Dialects, Limits};
@@ -50,12 +52,14 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         log_format: raw.log_format,
         backend: backend(raw.backend, tree),
         routes: routes(&raw.routes, tree),
+        metadata: metadata::rules("metadata", &raw.metadata, &BTreeSet::new(), tree),
         dialects: raw.dialects,
         compat: raw.compat,
         stream: raw.stream,
         conversation: raw.conversation,
         retry: raw.retry,
         state: raw.state.into(),
+        ownership: raw.ownership,
         push: raw.push,
         card: raw.card,
         http: http(raw.http, tree),
@@ -64,6 +68,12 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
     };
     dialects(&config.dialects, tree);
     conversations::check(&config, tree);
+    // No section says either of them yet: until one does, nothing can belong to anybody.
+    let needs = Needs {
+        auth: false,
+        credentials: false,
+    };
+    ownership::check(&config.ownership, needs, tree);
     card(&config.card, tree);
     limits(&config.limits, tree);
     if config
@@ -215,10 +225,13 @@ fn routes(raw: &[raw::Route], tree: &mut Tree) -> Vec<Route> {
             let says = "expected a parameter of the path, without its braces";
             tree.wrong(format!("{key}.agent_parameter"), says);
         }
+        let rules = format!("{key}.metadata");
+        let metadata = metadata::rules(&rules, &route.metadata, &path.names(), tree);
         routes.push(Route {
             path,
             backend,
             agent_parameter,
+            metadata,
         });
     }
     routes

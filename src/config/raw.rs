@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::conversations::{Conversation, Retry, State, StoreUrl};
+use super::metadata::RuleSaid;
+use super::ownership::Ownership;
 use super::sections::{
     Binding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat, Push, Stream,
     Verb, Version,
@@ -41,6 +43,8 @@ pub(super) struct Raw {
     pub(super) backend: Backend,
     /// Further agents, each below a path of its own.
     pub(super) routes: Vec<Route>,
+    /// What is written into the metadata of messages to the agent at `backend.url`; routes have rules of their own.
+    pub(super) metadata: Vec<RuleSaid>,
     /// What clients may speak.
     pub(super) dialects: Dialects,
     /// Choices where the versions or their implementations disagree.
@@ -53,6 +57,8 @@ pub(super) struct Raw {
     pub(super) retry: Retry,
     /// Where state is kept that outlives a call; a bare address is its `store`.
     pub(super) state: StateSaid,
+    /// Whose tasks, contexts and webhooks are.
+    pub(super) ownership: Ownership,
     /// Push notifications.
     pub(super) push: Push,
     /// The agent card.
@@ -117,6 +123,9 @@ pub(super) struct Route {
     /// The parameter that names the agent: a context stays with the agent that it was first used with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) agent_parameter: Option<String>,
+    /// What is written into the metadata of messages to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) metadata: Vec<RuleSaid>,
 }
 
 /// The address alone, or all of it.
@@ -192,12 +201,14 @@ impl Default for Raw {
             log_format: LogFormat::default(),
             backend: Backend::default(),
             routes: Vec::new(),
+            metadata: Vec::new(),
             dialects: Dialects::default(),
             compat: Compat::default(),
             stream: Stream::default(),
             conversation: Conversation::default(),
             retry: Retry::default(),
             state: StateSaid::Full(State::default()),
+            ownership: Ownership::default(),
             push: Push::default(),
             card: Card::default(),
             http: Http::default(),

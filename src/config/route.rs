@@ -5,6 +5,7 @@ use std::fmt;
 
 use http::uri::{Authority, Scheme};
 
+use super::metadata::MetadataRule;
 use super::url::{self, is_plain};
 
 /// Calls below a path go to an agent of their own.
@@ -16,6 +17,8 @@ pub struct Route {
     pub backend: Target,
     /// The parameter that names the agent, where one agent is to have a context for itself.
     pub agent_parameter: Option<String>,
+    /// What is written into the metadata of messages to it.
+    pub metadata: Vec<MetadataRule>,
 }
 
 /// An agent's address, with parameters in its path.

@@ -121,7 +121,7 @@ impl Exchange {
         let gateway = self.gateway.clone();
         let (from, options) = (gateway.dialect, &gateway.options);
         let seen = answer::task_event(&self.to, from, &text, options, &mut out)?;
-        self.settle(&seen, &head.headers, &text).await;
+        self.settle(&seen, &head.headers, &text).await?;
         if self.look && seen.state == Some(State::Running) {
             return self.subscribe().await;
         }

@@ -77,6 +77,11 @@ impl Exchange {
 
     pub(super) async fn exchange(&mut self) -> Result<Response<Reply>, Fault> {
         let op = self.call.op;
+        if op == Op::List
+            && let Some(claims) = self.permit.owner.take()
+        {
+            return Box::pin(self.owned_list(claims.owner().clone())).await;
+        }
         if op == Op::GetPush && self.call.facts.config.is_none() {
             self.call.op = Op::ListPush; // decision 16: v1.0 has no get without an id
         }
@@ -243,7 +248,7 @@ impl Exchange {
     ) -> Result<Response<Reply>, Fault> {
         let text = self.collect(&head, body).await?;
         let (seen, out) = self.as_event(&text)?;
-        self.settle(&seen, &head.headers, &text).await;
+        self.settle(&seen, &head.headers, &text).await?;
         log_losses(&self.lost, self.call.op.name());
         Ok(self.respond(head, Framing::Events, StatusCode::OK, Some(out)))
     }
@@ -257,7 +262,7 @@ impl Exchange {
             self.translate(&self.to, &text)?
         };
         self.gateway.under_way.turn().await;
-        self.settle(&document.seen, &head.headers, &text).await;
+        self.settle(&document.seen, &head.headers, &text).await?;
         self.lost.append(&mut document.lost);
         log_losses(&self.lost, self.call.op.name());
         let status = match document.body {
@@ -278,8 +283,13 @@ impl Exchange {
     }
 
     /// Free before telling: the client's next message finds what this answer says.
-    pub(super) async fn settle(&mut self, seen: &Seen, fields: &HeaderMap, text: &Bytes) {
-        self.permit.answered(seen, fields, text).await;
+    pub(super) async fn settle(
+        &mut self,
+        seen: &Seen,
+        fields: &HeaderMap,
+        text: &Bytes,
+    ) -> Result<(), Fault> {
+        self.permit.answered(seen, fields, text).await
     }
 
     pub(super) fn translate(&self, to: &ReplyTo, text: &Bytes) -> Result<Document, Fault> {

@@ -6,7 +6,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Gateway, Inner, Routes, under_way::UnderWay};
+use super::{Gateway, Inner, Routes, greet::Greeter, under_way::UnderWay};
 use crate::{
     a2a::{
         Dialect,
@@ -21,12 +21,14 @@ use crate::{
     json::Limits,
     policy::{
         conversation::Conversations,
+        owner::Owners,
         retry::{self, Retries},
     },
     reply::Speech,
     state::{
         Store,
         memory::{self, Memory},
+        owner,
         redis::{self, Address, Redis},
         slot::Times,
     },
@@ -52,6 +54,8 @@ pub struct Setup {
     budget: Budget,
     conversations: Conversations,
     retries: Retries,
+    owners: Owners,
+    greeter: Option<Greeter>,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
 }
@@ -64,6 +68,7 @@ impl Setup {
         let budget = Budget::new(config.limits.buffered);
         let conversations = conversations(&config)?;
         let retries = retries(&config, &conversations);
+        let owners = Owners::new(config.ownership.clone(), conversations.clone());
         let mut rooms = HashMap::new();
         let routes = config.routes.iter().map(|r| &r.backend);
         let mut origins: Vec<String> = routes
@@ -87,8 +92,17 @@ impl Setup {
             budget,
             conversations,
             retries,
+            owners,
+            greeter: None,
             rooms,
         })
+    }
+
+    /// From now on callers are who somebody else says they are.
+    #[must_use]
+    pub fn greeting(mut self, greeter: Option<Greeter>) -> Self {
+        self.greeter = greeter;
+        self
     }
 
     /// All conversations, for who looks after them.
@@ -149,6 +163,8 @@ impl Setup {
             budget: self.budget.clone(),
             conversations: self.conversations.clone(),
             retries: self.retries.clone(),
+            owners: self.owners.clone(),
+            greeter: self.greeter.clone(),
             follow,
             stop,
             under_way: UnderWay::default(),
@@ -177,6 +193,7 @@ fn conversations(config: &Config) -> Result<Conversations, BadSetup> {
             binding_ttl: c.binding_ttl,
             messages: config.retry.max_messages,
             message_ttl: config.retry.window,
+            owners: kept(config),
         };
         let redis = Redis::start(address, settings).map_err(|e| BadSetup::State(e.to_string()))?;
         return Ok(Conversations::new(c.clone(), Store::Redis(redis)));
@@ -193,8 +210,16 @@ fn conversations(config: &Config) -> Result<Conversations, BadSetup> {
         binding_ttl: c.binding_ttl,
         messages: config.retry.max_messages,
         message_ttl: config.retry.window,
+        owners: kept(config),
     });
     Ok(Conversations::new(c.clone(), Store::Memory(memory.into())))
+}
+
+fn kept(config: &Config) -> owner::Settings {
+    owner::Settings {
+        most: config.ownership.max_entries,
+        ttl: config.ownership.ttl,
+    }
 }
 
 fn retries(config: &Config, conversations: &Conversations) -> Retries {

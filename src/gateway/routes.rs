@@ -11,6 +11,7 @@ use crate::{
     a2a::{Fault, Kind, Op},
     agent::Agent,
     config::{Config, Segment, Verb},
+    policy::metadata::Rules,
 };
 
 /// One way to an agent.
@@ -29,6 +30,8 @@ pub(super) struct Route {
     pub(super) agent: Arc<Agent>,
     /// The parameter that names one agent among those at this address.
     agent_parameter: Option<String>,
+    /// What is written into the metadata of messages.
+    pub(super) metadata: Option<Rules>,
 }
 
 /// An address without parameters.
@@ -116,6 +119,18 @@ pub(super) struct Matched<'p> {
     pub(super) one: Option<Box<str>>,
 }
 
+impl Matched<'_> {
+    /// What stands in the path for a parameter.
+    pub(super) fn parameter(&self, name: &str) -> Option<String> {
+        let template = &self.route.template;
+        let (_, _, values) = fits(template, self.public)?;
+        let all = named(template, &values);
+        let (_, value) = all.into_iter().find(|(known, _)| *known == name)?;
+        let value = percent_encoding::percent_decode_str(value).decode_utf8();
+        value.ok().map(Into::into)
+    }
+}
+
 impl Routes {
     /// `agents` gives the connection for a scheme and authority.
     pub(super) fn new<E>(
@@ -132,6 +147,7 @@ impl Routes {
                 plain: None,
                 agent: agents(&origin)?,
                 agent_parameter: r.agent_parameter.clone(),
+                metadata: Rules::new(&r.metadata),
                 origin,
                 subscribe_by_get: AtomicBool::new(by_get),
             }));
@@ -152,6 +168,7 @@ impl Routes {
                 plain: Some(Plain::new(&origin, url.path())),
                 agent: agents(&origin)?,
                 agent_parameter: None,
+                metadata: Rules::new(&config.metadata),
                 origin,
                 subscribe_by_get: AtomicBool::new(by_get),
             }));

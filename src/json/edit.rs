@@ -67,6 +67,31 @@ impl<'a> Obj<'a> {
         Ok(())
     }
 
+    /// As `put`, for a name that is not one of ours.
+    pub fn set(&mut self, key: &str, node: Node<'a>) {
+        match self.at(key) {
+            Some(i) => self.put_at(i, node),
+            None => self.append(Key::new(Cow::Owned(key.to_owned())), node),
+        }
+    }
+
+    /// The object at `key`, opened, whatever its name is; `None` if there is no object.
+    pub fn enter(&mut self, key: &str) -> Result<Option<&mut Obj<'a>>> {
+        let Some(i) = self.at(key) else {
+            return Ok(None);
+        };
+        let node = &mut self.members[i].1;
+        if let Node::Text(t) = *node
+            && t.starts_with('{')
+        {
+            *node = Node::Obj(Obj::open(t, &Form::FLAT, Limits::CHECKED)?);
+        }
+        Ok(match node {
+            Node::Obj(inner) => Some(inner),
+            Node::Text(_) | Node::Made(_) | Node::Word(_) | Node::List(_) => None,
+        })
+    }
+
     fn append(&mut self, key: Key<'a>, node: Node<'a>) {
         self.changed = true;
         self.blank |= node.is_blank();

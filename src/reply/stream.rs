@@ -176,7 +176,12 @@ where
             let _in_time = ready!(settling.as_mut().poll(cx)); // the store has a deadline of its own
             self.settling = None;
         }
-        let ready = std::mem::take(&mut self.ready);
+        let mut ready = std::mem::take(&mut self.ready);
+        if let Some(fault) = self.permit.objection() {
+            ready.clear();
+            self.fail(&fault, &mut ready);
+            self.ended = true;
+        }
         Poll::Ready(Some(self.counted(ready)))
     }
 

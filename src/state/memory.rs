@@ -9,11 +9,13 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
-    ByKey, Key, Shown, Take,
+    ByKey, Key, Shown, Take, owner,
     recent::Recent,
     retry::{Begun, Record},
     slot::{End, Entry, Mark, Millis, Newcomer, Times},
 };
+
+mod owners;
 
 /// Locks, so that workers seldom meet at one.
 const SHARDS: usize = 64;
@@ -35,6 +37,8 @@ pub struct Settings {
     pub messages: usize,
     /// How long one is, from the last news of it.
     pub message_ttl: Duration,
+    /// Whose tasks and contexts are.
+    pub owners: owner::Settings,
 }
 
 /// The store.
@@ -46,6 +50,7 @@ pub struct Memory {
     held: AtomicUsize,
     /// The shard that is swept next.
     sweep: AtomicUsize,
+    pub(super) owners: owners::Owners,
 }
 
 struct Shard {
@@ -72,6 +77,7 @@ impl Memory {
             shards: (0..SHARDS).map(|_| shard()).collect(),
             held: AtomicUsize::new(0),
             sweep: AtomicUsize::new(0),
+            owners: owners::Owners::new(settings.owners),
         }
     }
 
@@ -296,6 +302,7 @@ mod tests {
             binding_ttl: Duration::from_secs(1),
             messages: 1,
             message_ttl: Duration::from_secs(1),
+            owners: owner::Settings::default(),
         };
         let (memory, talk, other) = (Memory::new(settings), Key([1; 16]), Key([2; 16]));
         let who = |token| Newcomer {

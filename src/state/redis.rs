@@ -13,6 +13,8 @@
 //! | `{prefix:NN}t:<key>` | the context of a task |
 //! | `{prefix:NN}b:<key>` | the agent of a context |
 //! | `{prefix:NN}r:<key>` | what became of a message, as a hash: its digest, fate and task |
+//! | `{prefix:NN}o:<key>` | whose a task or a context is, as a digest |
+//! | `{prefix:00}pages` | the secret by which replicas know their page tokens |
 //! | `{prefix:NN}epoch` | when the data began: a store without it has lost them |
 //!
 //! NN is 00, and in a cluster one of 64 by the key. None of this may be evicted (`maxmemory-policy noeviction`).
@@ -32,7 +34,7 @@ use tokio::{
 };
 
 use super::{
-    Key, Settling, Shown, Take, Trouble,
+    Key, Settling, Shown, Take, Trouble, owner,
     retry::{Begun, Record},
     slot::{End, Entry, Mark, Millis, Newcomer, Times},
 };
@@ -40,6 +42,7 @@ use super::{
 pub mod address;
 mod flight;
 mod keys;
+mod owners;
 mod script;
 mod sent;
 mod table;
@@ -86,6 +89,8 @@ pub struct Settings {
     pub messages: usize,
     /// How long a message is remembered, from the last news of it.
     pub message_ttl: Duration,
+    /// Whose tasks and contexts are.
+    pub owners: owner::Settings,
 }
 
 /// A note to the store task, of who does not wait until it is read. Each holder leaves few of them, so that the bound
@@ -96,6 +101,8 @@ enum Note {
     Join(Key, Wants),
     Became(Key, Record),
     Forget(Key, u64),
+    /// Of a task or context that exists already, by its owner.
+    Claim(Key, Key, oneshot::Sender<bool>),
     Close,
 }
 

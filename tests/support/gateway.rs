@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 
 use a2a_gateway::{
     config::{Config, Overrides},
+    gateway::Greeter,
     run::{self, Served},
 };
 
@@ -32,10 +33,16 @@ impl Gateway {
     }
 
     pub fn of(yaml: &str) -> Self {
+        Self::knowing(yaml, None, |_| {})
+    }
+
+    /// One that has its callers from `greeter`, with settings changed after they were read.
+    pub fn knowing(yaml: &str, greeter: Option<Greeter>, change: impl FnOnce(&mut Config)) -> Self {
         let yaml = format!("listen: 127.0.0.1:0\n{yaml}");
         let config = Config::parse(&yaml, Overrides::default());
-        let config = config.unwrap_or_else(|e| panic!("{e}\n{yaml}"));
-        let served = run::start(config).unwrap();
+        let mut config = config.unwrap_or_else(|e| panic!("{e}\n{yaml}"));
+        change(&mut config);
+        let served = run::start_greeting(config, greeter).unwrap();
         Self {
             addr: served.running.local_addr,
             served: Some(served),

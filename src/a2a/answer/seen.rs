@@ -111,7 +111,12 @@ pub fn running_task(
     Ok((id, next.filter(|t| !t.is_empty())))
 }
 
-fn lifted<'a>(from: Dialect, op: Op, body: &'a Bytes, options: &Options) -> Result<Obj<'a>, Fault> {
+pub(super) fn lifted<'a>(
+    from: Dialect,
+    op: Op,
+    body: &'a Bytes,
+    options: &Options,
+) -> Result<Obj<'a>, Fault> {
     let result = result_of(from, op, text_of(body)?, options)?;
     let mut notes = Notes::new(options);
     let lifted = from.shape.lift_result(op, result, &mut notes);

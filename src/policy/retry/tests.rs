@@ -33,6 +33,7 @@ fn two() -> (Retries, Retries) {
         binding_ttl: WINDOW,
         messages: 1000,
         message_ttl: WINDOW,
+        owners: crate::state::owner::Settings::default(),
     });
     let conversations = Conversations::new(
         config::Conversation::default(),

@@ -11,6 +11,7 @@ use super::{
     Settings,
     address::Link,
     keys::Keys,
+    owners::Scripts,
     script::{Found, Messages, Op, Reply, Saying, Slots},
 };
 
@@ -34,6 +35,7 @@ pub(super) struct Wire {
     pub(super) slots: Slots,
     messages: Messages,
     bind: Script,
+    pub(super) owned: Scripts,
     within: Duration,
 }
 
@@ -50,6 +52,7 @@ impl Wire {
                 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
                 return false",
             ),
+            owned: Scripts::default(),
             within: settings.timeout,
         })
     }
@@ -123,13 +126,25 @@ impl Wire {
     /// To which other agent it is bound.
     pub(super) async fn bind(
         self: Arc<Self>,
-        mut link: Link,
+        link: Link,
         context: Key,
         agent: Box<str>,
         ttl: u64,
     ) -> Result<Option<String>, Fail> {
-        let mut call = self.bind.key(self.keys.binding(context));
-        call.arg(&*agent).arg(ttl);
+        let name = self.keys.binding(context);
+        self.set_once(link, &name, &agent, ttl).await
+    }
+
+    /// Sets what is not set yet, for that long from now on; the other value that it has.
+    pub(super) async fn set_once(
+        &self,
+        mut link: Link,
+        name: &str,
+        value: &str,
+        ttl: u64,
+    ) -> Result<Option<String>, Fail> {
+        let mut call = self.bind.key(name);
+        call.arg(value).arg(ttl);
         self.timed(call.invoke_async(&mut link)).await
     }
 
@@ -203,7 +218,10 @@ impl Wire {
         Ok(names)
     }
 
-    async fn timed<T>(&self, said: impl Future<Output = RedisResult<T>>) -> Result<T, Fail> {
+    pub(super) async fn timed<T>(
+        &self,
+        said: impl Future<Output = RedisResult<T>>,
+    ) -> Result<T, Fail> {
         match tokio::time::timeout(self.within, said).await {
             Ok(said) => said.map_err(Fail::of),
             Err(_) => Err(Fail::Late),

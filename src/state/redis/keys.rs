@@ -49,6 +49,16 @@ impl Keys {
         self.name(key, 'r')
     }
 
+    /// Whose a task or a context is.
+    pub(super) fn owner(&self, key: Key) -> String {
+        self.name(key, 'o')
+    }
+
+    /// The secret of page tokens.
+    pub(super) fn secret(&self) -> String {
+        format!("{{{}:00}}pages", self.prefix)
+    }
+
     /// When the data of a tag began.
     pub(super) fn epoch(&self, tag: u8) -> String {
         format!("{{{}:{tag:02}}}epoch", self.prefix)

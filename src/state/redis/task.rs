@@ -33,6 +33,7 @@ use super::{
     address::{Address, Link},
     flight::{Fail, Wire},
     keys::{Keys, TAGS},
+    owners::{Ask, Landing as OwnedLanding},
     script::{Found, Op, Reply, Saying, Wants},
     sent::Sent,
     table::{Table, There},
@@ -40,8 +41,11 @@ use super::{
 
 mod answers;
 mod landed;
+mod owners;
 mod retries;
 mod stand;
+
+use self::owners::Owed;
 
 /// Commands on their way at once; the others wait in the channel.
 const WINDOW: usize = 1024;
@@ -87,6 +91,7 @@ pub(super) enum Command {
     Bind(Key, Box<str>, To<Option<Box<str>>>),
     Begin(Key, Record, To<Begun>),
     List(usize, To<Vec<Shown>>),
+    Owned(Ask),
 }
 
 /// What landed, and by which connection it went.
@@ -118,6 +123,7 @@ enum Landing {
     /// Of a message that was sent here.
     Said(Key, Saying, Result<Found, Fail>),
     Listed(To<Vec<Shown>>, Result<Vec<(Key, Reply)>, Fail>),
+    Owned(OwnedLanding),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +162,7 @@ pub(super) struct Task {
     contexts: Recent<Box<str>>,
     /// Bound while the store was away.
     bound: HashMap<Key, Box<str>>,
+    owed: Owed,
     /// No worker is left, or the process ends: by then this thread has to.
     ends: Option<Instant>,
 }
@@ -189,6 +196,7 @@ impl Task {
             lost: false,
             said: false,
             bound: HashMap::new(),
+            owed: Owed::default(),
             ends: None,
         }
     }
@@ -225,12 +233,14 @@ impl Task {
         };
         // Who dropped a holder and then the store left a note.
         self.read();
-        self.table.is_settled() && self.sent.is_settled() || Instant::now() >= by
+        self.table.is_settled() && self.sent.is_settled() && self.owed.is_empty()
+            || Instant::now() >= by
     }
 
     fn tick(&mut self) {
         self.table.tick();
         self.sent.tick();
+        self.tell_owed(false);
         (self.refused, self.lost) = (false, false);
         if self.link.is_none() && self.connecting.is_none() {
             self.connect();
@@ -291,6 +301,7 @@ impl Task {
                 Note::Join(key, of) => self.join(key, &of),
                 Note::Became(key, record) => self.sent.became(key, record),
                 Note::Forget(key, token) => self.sent.forget(key, token),
+                Note::Claim(what, owner, to) => self.owe(what, owner, to),
                 Note::Close => self.ends = Some(Instant::now() + LAST),
             }
         }
@@ -340,6 +351,7 @@ impl Task {
                 let _ = to.send(self.bind_locally(context, agent));
             }
             Command::Begin(message, new, to) => self.begin(message, new, to),
+            Command::Owned(ask) => self.ask_owned(ask),
             Command::List(limit, to) if here => {
                 let shift = self.shared.shift();
                 self.fly(|wire, link| async move {

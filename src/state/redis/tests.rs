@@ -2,6 +2,7 @@
 pub(crate) mod by_hand;
 mod differential;
 mod outage;
+mod owners;
 mod places;
 mod proxy;
 mod replica;

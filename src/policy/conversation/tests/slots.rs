@@ -35,6 +35,7 @@ pub(super) fn conversations(on_busy: OnBusy, lease: Option<Duration>) -> Convers
         binding_ttl: Duration::from_secs(1),
         messages: 1_000,
         message_ttl: Duration::from_mins(10),
+        owners: crate::state::owner::Settings::default(),
     });
     Conversations::new(settings, Store::Memory(Arc::new(memory)))
 }

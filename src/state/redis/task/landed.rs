@@ -56,6 +56,7 @@ impl Task {
                 let said = self.heard(link, Some(key), said);
                 self.said_of(key, &saying, said.ok().as_ref());
             }
+            Landing::Owned(landed) => self.land_owned(link, landed),
             Landing::Listed(to, said) => {
                 let said = self.heard(link, None, said).map_err(|_| No::Away);
                 let shown = |(key, said): (Key, Reply)| Shown {
@@ -135,5 +136,8 @@ impl Said for Found {
 }
 
 impl Said for () {}
+impl Said for bool {}
+impl Said for [u8; 32] {}
+impl Said for Vec<Option<Key>> {}
 impl Said for Option<String> {}
 impl Said for Vec<(Key, Reply)> {}

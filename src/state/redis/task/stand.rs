@@ -26,6 +26,7 @@ impl Task {
         self.ask_epochs();
         self.table.put_back(false, |_| true);
         self.sent.put_back(false, |_| true);
+        self.tell_owed(true);
         for (context, agent) in std::mem::take(&mut self.bound) {
             self.bind(context, agent, None);
         }

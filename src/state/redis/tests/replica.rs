@@ -29,6 +29,7 @@ pub(super) fn settings() -> Settings {
         binding_ttl: Duration::from_hours(1),
         messages: 1000,
         message_ttl: Duration::from_mins(10),
+        owners: crate::state::owner::Settings::default(),
     }
 }
 

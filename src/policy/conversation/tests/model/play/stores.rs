@@ -61,6 +61,7 @@ impl Stores {
                 binding_ttl: Duration::from_secs(1),
                 messages: 1_000,
                 message_ttl: Duration::from_mins(10),
+                owners: crate::state::owner::Settings::default(),
             }));
             let store = || Store::Memory(Arc::clone(&memory));
             let stores = [store(), store()];
@@ -81,6 +82,7 @@ impl Stores {
                 binding_ttl: Duration::from_hours(1),
                 messages: 10,
                 message_ttl: Duration::from_mins(10),
+                owners: crate::state::owner::Settings::default(),
             },
             hands: vec![],
             slowest: Duration::ZERO,

@@ -1,0 +1,234 @@
+//! What depends on who asks: whose tasks and contexts a call may name, what is written into its metadata, and the list
+//! of the tasks that are the caller's.
+use http::{HeaderMap, Response, StatusCode};
+
+use super::{Inner, Peer, again::Admitted, exchange::Exchange, greet, routes::Matched};
+use crate::{
+    a2a::{
+        Dialect, Fault, Op,
+        answer::{self, Public, TaskPage},
+        reply::Framing,
+        request::{self, Paging, Read},
+    },
+    policy::{
+        caller::Caller,
+        owner::{Owner, page::Place},
+    },
+    reply::Reply,
+};
+
+/// So many pages of the agent are looked through for one of the caller's.
+const PAGES: usize = 10;
+/// What a page holds where nobody says how much (v1.0 3.1.4), and the least that the agent is asked for: most of it may
+/// be others'.
+const USUAL: u64 = 50;
+/// What a page may hold.
+const MOST: u64 = 100;
+
+impl Inner {
+    /// The owner that the call is for, where anything belongs to anybody; refused if it names what is another's. The
+    /// metadata of its message is as the rules want it afterwards.
+    pub(super) async fn mind(
+        &self,
+        read: &mut Read,
+        matched: &Matched<'_>,
+        fields: &HeaderMap,
+        peer: &Peer,
+    ) -> Result<Option<Owner>, Fault> {
+        let keeps = self.owners.on() && read.call.op != Op::ExtendedCard;
+        let writes = matched.route.metadata.is_some() && read.call.op.sends();
+        if !keeps && !writes {
+            return Ok(None);
+        }
+        let caller = self.caller(fields, peer);
+        let owner = if keeps {
+            Some(Box::pin(self.owner(read, matched, &caller)).await?)
+        } else {
+            None
+        };
+        if writes {
+            self.write_metadata(read, matched, &caller)?;
+        }
+        Ok(owner)
+    }
+
+    fn caller(&self, fields: &HeaderMap, peer: &Peer) -> Caller {
+        let greeted = self.greeter.as_ref().and_then(|greet| greet(fields));
+        greeted.unwrap_or_else(|| greet::caller(peer))
+    }
+
+    async fn owner(
+        &self,
+        read: &Read,
+        matched: &Matched<'_>,
+        caller: &Caller,
+    ) -> Result<Owner, Fault> {
+        let mut owner = self.owners.of(caller, &matched.scope)?;
+        let call = &read.call;
+        let (tasks, context) = match call.op {
+            Op::Send | Op::Stream => (
+                request::tasks_named(call, &self.options)?,
+                call.facts.context.as_deref(),
+            ),
+            Op::Get
+            | Op::Cancel
+            | Op::Subscribe
+            | Op::CreatePush
+            | Op::GetPush
+            | Op::ListPush
+            | Op::DeletePush => (call.facts.task.iter().cloned().collect(), None),
+            Op::List | Op::ExtendedCard => (vec![], None), // what it shows is looked at
+        };
+        owner.may_name(&tasks, context).await?;
+        Ok(owner)
+    }
+
+    fn write_metadata(
+        &self,
+        read: &mut Read,
+        matched: &Matched<'_>,
+        caller: &Caller,
+    ) -> Result<(), Fault> {
+        let Some(rules) = &matched.route.metadata else {
+            return Ok(());
+        };
+        let edits = rules.edits(caller, |name| matched.parameter(name))?;
+        request::edit_metadata(&mut read.call, &edits, &self.options)
+    }
+
+    /// The call may go on: what its answer tells of will be its owner's. `asked` is what it was before it was admitted.
+    pub(super) async fn own(
+        &self,
+        owner: Option<Owner>,
+        asked: Op,
+        read: &Read,
+        admitted: &mut Admitted,
+    ) -> Result<(), Fault> {
+        let Some(owner) = owner else {
+            return Ok(());
+        };
+        match Box::pin(owner.claims(asked, &read.call)).await {
+            Ok(claims) => {
+                admitted.permit.owner = Some(Box::new(claims));
+                Ok(())
+            }
+            Err(fault) => {
+                admitted.permit.failed(&fault, false).done().await;
+                Err(fault)
+            }
+        }
+    }
+}
+
+/// A page that is being filled.
+struct Filling {
+    /// The tasks, as canonical text.
+    tasks: Vec<Vec<u8>>,
+    bytes: usize,
+    wanted: usize,
+    /// It may hold so many bytes.
+    room: usize,
+}
+
+impl Filling {
+    /// Takes the owner's tasks of a page, from `skip` on. Gives the place of the first that does not fit.
+    fn fill(&mut self, page: &mut TaskPage, seen: &[bool], skip: usize) -> Option<usize> {
+        for (at, task) in page.tasks.iter_mut().enumerate().skip(skip) {
+            if !seen[at] {
+                continue;
+            }
+            let none = self.tasks.is_empty();
+            if self.tasks.len() >= self.wanted || !none && self.bytes + task.text.len() > self.room
+            {
+                return Some(at);
+            }
+            self.bytes += task.text.len();
+            self.tasks.push(std::mem::take(&mut task.text));
+        }
+        None
+    }
+}
+
+impl Exchange {
+    /// The tasks of the caller: pages of the agent without what is others'. `totalSize` counts what has been found of
+    /// them so far, and is exact on the last page; to count all, all that the agent has would have to be read.
+    pub(super) async fn owned_list(&mut self, owner: Owner) -> Result<Response<Reply>, Fault> {
+        let options = self.gateway.options.clone();
+        let asked = request::paging(&self.call, &options)?;
+        let tokens = owner.tokens().await?;
+        let mut place = match &asked.token {
+            Some(token) => {
+                let place = tokens.open(token);
+                place.ok_or_else(|| Fault::params("`pageToken` is not one of yours"))?
+            }
+            None => Place::default(),
+        };
+        let told = place.told;
+        let (page, wanted) = self.fill_page(&owner, &asked, &mut place).await?;
+        let found = u32::try_from(page.len()).unwrap_or(u32::MAX);
+        let told = told.saturating_add(found);
+        let next = if place == Place::default() {
+            String::new()
+        } else {
+            place.told = told;
+            tokens.seal(&place)?
+        };
+        let text = answer::task_page(&page, &next, wanted, told.into());
+        drop(page);
+        let document =
+            answer::document(&self.to, Dialect::R10, Op::List, &text, &NO_CARD, &options);
+        let mut document = document?;
+        self.lost.append(&mut document.lost);
+        let (head, ()) = Response::new(()).into_parts();
+        Ok(self.respond(head, Framing::Json, StatusCode::OK, document.body))
+    }
+
+    /// The owner's tasks from `place` on, which becomes where the rest is: the default where there is none.
+    async fn fill_page(
+        &mut self,
+        owner: &Owner,
+        asked: &Paging,
+        place: &mut Place,
+    ) -> Result<(Vec<Vec<u8>>, u64), Fault> {
+        let (gateway, call) = (self.gateway.clone(), self.call.clone());
+        let fits = asked.size.filter(|size| (1..=MOST).contains(size)); // else the agent says what it thinks of it
+        let size = fits.map(|size| size.max(USUAL));
+        let wanted = fits.unwrap_or(USUAL);
+        let mut filling = Filling {
+            tasks: vec![],
+            bytes: 0,
+            wanted: usize::try_from(wanted).unwrap_or(usize::MAX),
+            room: gateway.limits.response,
+        };
+        for _ in 0..PAGES {
+            let token = place.token.as_deref();
+            self.call.params = request::list_page(&call, token, size, &gateway.options)?;
+            let text = self.ask_only().await?;
+            let mut page = answer::tasks_listed(gateway.dialect, &text, &gateway.options)?;
+            let seen = owner.sees_which(page.tasks.iter().map(|t| &*t.id)).await?;
+            let skip = usize::try_from(place.skip).unwrap_or(usize::MAX);
+            if let Some(at) = filling.fill(&mut page, &seen, skip) {
+                place.skip = u32::try_from(at).unwrap_or(u32::MAX);
+                return Ok((filling.tasks, wanted));
+            }
+            *place = Place {
+                token: page.next,
+                ..Place::default()
+            };
+            self.hold.resize(filling.bytes);
+            if place.token.is_none() {
+                break;
+            }
+            if filling.tasks.len() >= filling.wanted {
+                break;
+            }
+        }
+        Ok((filling.tasks, wanted))
+    }
+}
+
+/// A list has no card in it.
+const NO_CARD: Public = Public {
+    interfaces: vec![],
+    push: false,
+};

@@ -1,0 +1,183 @@
+//! Whose tasks, contexts and webhooks are. The agent knows only the gateway, so it is the gateway that keeps its callers
+//! apart: what a call made belongs to its owner, the tenant or the caller, and nobody else hears that it is there.
+//!
+//! ```text
+//!   names a task     ─► its owner is looked up ─► another's, or nobody's and settings refuse: no such task
+//!   names a context  ─► the same; nobody's is claimed before the message goes out, another's is refused
+//!   is answered      ─► tasks and contexts that the answer tells of are claimed before the caller sees them
+//!   lists tasks      ─► pages of the agent are filtered and refilled (`page`)
+//! ```
+//! A webhook belongs to its task: every operation on one names the task. Whoever cannot be told apart owns nothing.
+use std::sync::Arc;
+
+use crate::{
+    a2a::{Call, Fault, Kind, Op},
+    config::{NewContexts, OfUnknown, OwnedBy, Ownership},
+    state::{Key, Store, slot::Asker},
+};
+
+use super::{
+    caller::Caller,
+    conversation::{Conversations, away},
+};
+
+mod claims;
+pub mod page;
+
+pub use claims::Claims;
+
+/// All owners, over all workers.
+#[derive(Clone)]
+pub struct Owners(Arc<Inner>);
+
+struct Inner {
+    settings: Ownership,
+    conversations: Conversations,
+}
+
+/// Who owns what a call makes, and may see what it names.
+#[derive(Clone)]
+pub struct Owner {
+    of: Owners,
+    /// The agent, as conversations have it.
+    scope: Arc<str>,
+    key: Key,
+    /// The context that the call itself named.
+    named: Option<Box<str>>,
+}
+
+impl Owners {
+    /// Remembered where the conversations are.
+    pub fn new(settings: Ownership, conversations: Conversations) -> Self {
+        Self(Arc::new(Inner {
+            settings,
+            conversations,
+        }))
+    }
+
+    /// Whether anything belongs to anybody.
+    pub fn on(&self) -> bool {
+        self.0.settings.is_on()
+    }
+
+    /// The owner that a caller stands for. Refused for who is only believed to be there: an address, or a credential
+    /// that nobody looked at.
+    pub fn of(&self, caller: &Caller, scope: &Arc<str>) -> Result<Owner, Fault> {
+        if !caller.verified {
+            return Err(Fault::new(
+                Kind::Unauthenticated,
+                "only callers whom the gateway knows may use this agent",
+            ));
+        }
+        let tenant = match self.0.settings.by {
+            OwnedBy::Tenant => caller.tenant.as_deref(),
+            OwnedBy::Caller | OwnedBy::Off => None,
+        };
+        let key = match tenant {
+            Some(tenant) => Key::of(&["owner", "tenant", tenant]),
+            None => Key::of(&["owner", "caller", &caller.name]),
+        };
+        Ok(Owner {
+            of: self.clone(),
+            scope: scope.clone(),
+            key,
+            named: None,
+        })
+    }
+}
+
+impl Owner {
+    fn store(&self) -> &Store {
+        self.of.0.conversations.store()
+    }
+
+    fn task(&self, id: &str) -> Key {
+        Key::of(&["own", "task", &self.scope, id])
+    }
+
+    fn context(&self, id: &str) -> Key {
+        Key::of(&["own", "context", &self.scope, id])
+    }
+
+    /// Whether what is somebody's, or nobody's, may be seen.
+    fn sees(&self, owner: Option<Key>) -> bool {
+        match owner {
+            Some(owner) => owner == self.key,
+            None => self.of.0.settings.unknown == OfUnknown::Allow,
+        }
+    }
+
+    /// Its messages, as conversations tell senders apart: others with its credential are itself.
+    pub fn asker(&self) -> Asker {
+        let first = self.key.0.first_chunk();
+        Asker::known(first.map_or(0, |first| u64::from_le_bytes(*first)))
+    }
+
+    /// Whether a call may name all these tasks, and this context. The store is asked even where none is named: a call
+    /// whose task could not be remembered must not begin.
+    pub async fn may_name(&mut self, tasks: &[String], context: Option<&str>) -> Result<(), Fault> {
+        self.named = context.map(Into::into);
+        let mut keys: Vec<Key> = tasks.iter().map(|task| self.task(task)).collect();
+        keys.push(self.context(context.unwrap_or_default()));
+        let mut owners = self.store().owners(keys).await.map_err(away)?;
+        let context_owner = owners.pop().flatten();
+        if !owners.into_iter().all(|owner| self.sees(owner)) {
+            return Err(no_such_task());
+        }
+        if context.is_none() {
+            return Ok(());
+        }
+        match (context_owner, self.of.0.settings.new_contexts) {
+            (Some(owner), _) if owner != self.key => Err(not_yours()),
+            (None, NewContexts::Refuse) => Err(not_yours()),
+            (Some(_) | None, _) => Ok(()),
+        }
+    }
+
+    /// Which of these tasks may be seen, in their order.
+    pub async fn sees_which<'t>(
+        &self,
+        tasks: impl Iterator<Item = &'t str>,
+    ) -> Result<Vec<bool>, Fault> {
+        let keys = tasks.map(|task| self.task(task)).collect();
+        let owners = self.store().owners(keys).await.map_err(away)?;
+        Ok(owners.into_iter().map(|owner| self.sees(owner)).collect())
+    }
+
+    /// The message is about to go out: what it owes is what its answer will tell of. Its context is its owner's from now
+    /// on, unless another was faster; one that was only filled in is its task's, whoever has it.
+    ///
+    /// A message that was sent before has become a question for its task by now, which its own answer has shown: it is
+    /// not asked for if that is another's.
+    pub async fn claims(self, asked: Op, call: &Call) -> Result<Claims, Fault> {
+        if call.op.sends() {
+            if let Some(context) = &self.named {
+                let claim = self.store().claim(self.context(context), self.key);
+                if !claim.await.map_err(away)? {
+                    return Err(not_yours());
+                }
+            }
+        } else if asked.sends()
+            && let Some(task) = &call.facts.task
+        {
+            let owners = self.store().owners(vec![self.task(task)]).await;
+            let owner = owners.map_err(away)?.pop().flatten();
+            if owner.is_some_and(|owner| owner != self.key) {
+                return Err(no_such_task());
+            }
+        }
+        Ok(Claims::new(self, call))
+    }
+}
+
+/// The same for what is another's and for what is not there.
+fn no_such_task() -> Fault {
+    Fault::new(Kind::TaskNotFound, "there is no such task")
+}
+
+fn not_yours() -> Fault {
+    Fault::params("`contextId` is not one of yours")
+}
+
+#[cfg(test)]
+mod tests;

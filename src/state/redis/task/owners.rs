@@ -1,0 +1,123 @@
+//! Whose a task or a context is. Asked of the store each time and never answered alone: while it is away, nobody is told.
+//! Claims of what exists already are owed to it until it has them.
+use std::collections::HashMap;
+
+use tokio::sync::oneshot;
+
+use super::{
+    super::{
+        super::{Key, slot::millis},
+        owners::{Ask, Landing as Owned},
+    },
+    Landing, No, Stand, Task,
+};
+
+/// The most claims that are owed to a store that is away. What is beyond belongs to nobody.
+const MOST: usize = 10_000;
+
+/// Claims that the store does not have yet, and whether each is on its way.
+#[derive(Default)]
+pub(super) struct Owed(HashMap<Key, (Key, bool)>);
+
+impl Owed {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All that wait, which are on their way from now on.
+    fn waiting(&mut self, again: bool) -> Vec<(Key, Key)> {
+        let waiting = self.0.iter_mut().filter(|(_, (_, flies))| again || !*flies);
+        waiting
+            .map(|(what, (owner, flies))| {
+                *flies = true;
+                (*what, *owner)
+            })
+            .collect()
+    }
+}
+
+impl Task {
+    pub(super) fn ask_owned(&mut self, ask: Ask) {
+        let ttl = millis(self.settings.owners.ttl);
+        if self.link.is_none() {
+            match ask {
+                Ask::Claim(.., to) => drop(to.send(Err(No::Away))),
+                Ask::Owners(_, to) => drop(to.send(Err(No::Away))),
+                Ask::Secret(_, to) => drop(to.send(Err(No::Away))),
+            }
+            return;
+        }
+        self.fly(|wire, link| async move {
+            Landing::Owned(match ask {
+                Ask::Claim(what, owner, to) => {
+                    Owned::Claimed(to, wire.claim(link, what, owner, ttl).await)
+                }
+                Ask::Owners(of, to) => Owned::Owners(to, wire.owners(link, of, ttl).await),
+                Ask::Secret(offered, to) => Owned::Secret(to, wire.secret(link, offered).await),
+            })
+        });
+    }
+
+    /// A claim of what exists already.
+    pub(super) fn owe(&mut self, what: Key, owner: Key, to: oneshot::Sender<bool>) {
+        if self.owed.0.len() >= MOST && !self.owed.0.contains_key(&what) {
+            tracing::warn!(
+                "the state store is away for too long: a new task or context belongs to nobody, and is refused to all"
+            );
+            return;
+        }
+        self.owed.0.insert(what, (owner, true));
+        if self.link.is_some() {
+            self.fly_claim(what, owner, to);
+        } else {
+            self.owed.0.insert(what, (owner, false));
+        }
+    }
+
+    fn fly_claim(&self, what: Key, owner: Key, to: oneshot::Sender<bool>) {
+        let ttl = millis(self.settings.owners.ttl);
+        self.fly(|wire, link| async move {
+            let said = wire.claim(link, what, owner, ttl).await;
+            Landing::Owned(Owned::Sure(what, owner, to, said))
+        });
+    }
+
+    /// Tells what is owed: what waits, or all of it to a store that has come back.
+    pub(super) fn tell_owed(&mut self, again: bool) {
+        if self.owed.is_empty() || self.stand == Stand::Away {
+            return;
+        }
+        for (what, owner) in self.owed.waiting(again) {
+            let (to, _nobody) = oneshot::channel();
+            self.fly_claim(what, owner, to);
+        }
+    }
+
+    pub(super) fn land_owned(&mut self, link: u64, landed: Owned) {
+        match landed {
+            Owned::Claimed(to, said) => {
+                let said = self.heard(link, None, said);
+                let _ = to.send(said.map_err(|_| No::Away));
+            }
+            Owned::Sure(what, owner, to, said) => match self.heard(link, None, said) {
+                Ok(mine) => {
+                    self.owed.0.remove(&what);
+                    if to.send(mine).is_err() && !mine {
+                        tracing::warn!(%what, "a task or context that an agent told of belongs to another owner");
+                    }
+                }
+                Err(_) => {
+                    self.owed.0.insert(what, (owner, false));
+                }
+            },
+            Owned::Owners(to, said) => {
+                let said = self.heard(link, None, said);
+                let _ = to.send(said.map_err(|_| No::Away));
+            }
+            Owned::Secret(to, said) => {
+                let said = self.heard(link, None, said);
+                let _ = to.send(said.map_err(|_| No::Away));
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What an answer makes: whose it is from its first word on, and what is not told.
+use a2a_gateway::config::OfUnknown;
+use serde_json::{Value, json};
+
+use crate::{
+    attacks::{is_not_there, makes, reaches, refused},
+    people::{asks, asks_by, by_tenant, gateway},
+    support::{
+        agent::{Agent, STREAM, chunk},
+        desk,
+        message::Refusal,
+        seen::Seen,
+        stage::{ANN, BINDINGS, BOB},
+        until,
+        words::{ALL, J10, data},
+    },
+    words::{message, on_task},
+};
+
+fn plain(speak: crate::support::words::Speak, streams: bool) -> crate::words::Request {
+    message(speak, streams, &json!({}), &json!({}))
+}
+
+#[test]
+fn a_stream_s_task_is_its_owner_s_from_the_first_event_on() {
+    for rest in BINDINGS {
+        let agent = Agent::start();
+        let gateway = gateway(&agent, rest, "conversation: {on_busy: 'off'}", by_tenant);
+        for speak in ALL {
+            let (ann, bob) = (ANN.speaking(speak), BOB.speaking(speak));
+            let task = format!("t-{speak:?}");
+            let mut client = asks(&gateway, ann, &plain(speak, true));
+            let mut seen = Seen::read(agent.next());
+            seen.call.begin();
+            // No whole task: only an update that names it.
+            seen.turns(&task, "c1", "WORKING");
+            client.head();
+            assert!(client.event().unwrap().contains(&task));
+            let (_, get) = &on_task(speak, &task)[0];
+            is_not_there(speak, &refused(&gateway, &agent, bob, get));
+            reaches(&gateway, &agent, ann, get);
+            seen.call.end();
+            client.rest();
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_is_left_at_once_is_read_until_its_task_has_an_owner() {
+    let agent = Agent::start();
+    let gateway = gateway(&agent, false, "conversation: {on_busy: 'off'}", by_tenant);
+    let client = asks(&gateway, ANN, &plain(J10, true));
+    let mut seen = Seen::read(agent.next());
+    drop(client);
+    gateway.until_connected(0);
+    seen.begins("t1", "c1", "WORKING");
+    seen.call.closed();
+    let (_, get) = &on_task(J10, "t1")[0];
+    until("it is Ann's", || {
+        let mut client = asks(&gateway, ANN, get);
+        let call = loop {
+            if let Some(call) = agent.next_soon() {
+                break Some(call);
+            }
+            if !client.wire.is_open() {
+                break None;
+            }
+        };
+        let found = call.is_some();
+        if let Some(call) = call {
+            call.answer(503, "", "");
+        }
+        client.answer();
+        found
+    });
+    is_not_there(J10, &refused(&gateway, &agent, BOB, get));
+}
+
+#[test]
+fn an_agent_that_answers_with_another_s_task_is_not_heard() {
+    for rest in BINDINGS {
+        let agent = Agent::start();
+        let gateway = gateway(&agent, rest, "retry: {message_id: 'on'}", by_tenant);
+        makes(&gateway, &agent, ANN, "t-secret", "c-ann");
+        let mut streams_at_once = false;
+        for speak in ALL {
+            let bob = BOB.speaking(speak);
+            let id = json!({"messageId": format!("m-{speak:?}")});
+            // Such as an agent that knows the message's id already.
+            let request = message(speak, false, &id, &json!({}));
+            let mut client = asks(&gateway, bob, &request);
+            Seen::read(agent.next()).task("t-secret", "c-ann", "COMPLETED");
+            let answer = client.answer();
+            assert!(!answer.body.contains("t-secret"), "{answer:?}");
+            let refusal = Refusal::read(speak, &answer);
+            assert_eq!(refusal.reason, "INVALID_AGENT_RESPONSE", "{refusal:?}");
+            // And not when the message is sent again, either.
+            let again = asks(&gateway, bob, &request).answer();
+            assert!(!again.body.contains("t-secret"), "{again:?}");
+
+            streams_at_once = !streams_at_once;
+            let id = json!({"messageId": format!("s-{speak:?}")});
+            let request = message(speak, true, &id, &json!({}));
+            let mut client = asks(&gateway, bob, &request);
+            let mut seen = Seen::read(agent.next());
+            if streams_at_once {
+                // The end comes with the event.
+                let task = json!({"task": desk::task("t-secret", "c-ann", "COMPLETED")});
+                let event = format!("data: {}\n\n", desk::said(rest, &task));
+                let end = b"0\r\n\r\n".to_vec();
+                seen.call
+                    .write([STREAM.as_bytes().to_vec(), chunk(event), end].concat());
+            } else {
+                seen.begins("t-secret", "c-ann", "COMPLETED");
+            }
+            client.head();
+            let events = client.rest();
+            assert_eq!(events.len(), 1, "{events:?}");
+            let (value, _) = data(&events[0]);
+            assert!(!events[0].contains("t-secret"), "{value}");
+            let code = speak.code(&value);
+            assert!(!(0..500).contains(&code), "{value}");
+            let again = asks(&gateway, bob, &request).answer();
+            assert!(!again.body.contains("t-secret"), "{again:?}");
+        }
+        assert!(agent.is_left_alone_now());
+    }
+}
+
+#[test]
+fn the_same_message_of_another_owner_is_another_message() {
+    let agent = Agent::start();
+    let gateway = gateway(&agent, false, "retry: {message_id: 'on'}", by_tenant);
+    for speak in ALL {
+        let (ann, bob) = (ANN.speaking(speak), BOB.speaking(speak));
+        let id = json!({"messageId": format!("m-{speak:?}")});
+        let request = message(speak, false, &id, &json!({}));
+        for (who, task) in [(ann, format!("a-{speak:?}")), (bob, format!("b-{speak:?}"))] {
+            // From one address, and by what only the gateway knows.
+            let fields = format!("x-who: {}\r\n", who.token);
+            let mut client = asks_by(&gateway, who, &fields, &request);
+            Seen::read(agent.next()).task(&task, &task, "COMPLETED");
+            assert!(client.answer().body.contains(&task));
+            // Sent again, it is a question for its own task.
+            let mut again = asks_by(&gateway, who, &fields, &request);
+            let seen = Seen::read(agent.next());
+            assert_eq!(seen.said.task.as_deref(), Some(&*task));
+            seen.bare_task(&task, &task, "COMPLETED");
+            assert!(again.answer().body.contains(&task));
+        }
+    }
+}
+
+#[test]
+fn a_task_from_before_is_nobody_s_or_everybody_s() {
+    for (unknown, open) in [(OfUnknown::Refuse, false), (OfUnknown::Allow, true)] {
+        let agent = Agent::start();
+        let gateway = gateway(&agent, false, "", |config| {
+            by_tenant(config);
+            config.ownership.unknown = unknown;
+        });
+        for speak in ALL {
+            for (_, request) in on_task(speak, "from-before") {
+                for who in [ANN, BOB] {
+                    let who = who.speaking(speak);
+                    if open {
+                        reaches(&gateway, &agent, who, &request);
+                    } else {
+                        is_not_there(speak, &refused(&gateway, &agent, who, &request));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn without_owners_everybody_sees_everything() {
+    let agent = Agent::start();
+    let gateway = gateway(&agent, false, "", |_| {});
+    makes(&gateway, &agent, ANN, "t1", "c1");
+    for speak in ALL {
+        for (_, request) in on_task(speak, "t1") {
+            reaches(&gateway, &agent, BOB.speaking(speak), &request);
+        }
+    }
+    let list = crate::words::list(J10, &[]);
+    let mut client = asks(&gateway, BOB, &list);
+    let call = agent.next();
+    let page: Value = json!({"tasks": [desk::task("t1", "c1", "COMPLETED")],
+        "nextPageToken": "", "pageSize": 50, "totalSize": 1});
+    call.json(&desk::said(false, &page));
+    assert!(client.answer().body.contains("t1"));
+}
