@@ -14,6 +14,7 @@ use crate::{
         shape::{FileBytes, Options},
     },
     agent::{self, Agent, BadSettings, Origin, Room},
+    audit::{Audit, BadAudit},
     budget::Budget,
     card::Cards,
     config::{self, BytesEncoding, Config, PushMode, RestDialect},
@@ -41,6 +42,9 @@ pub enum BadSetup {
     /// The state store.
     #[error("state.store: {0}")]
     State(String),
+    /// The record of calls.
+    #[error(transparent)]
+    Audit(#[from] BadAudit),
 }
 
 /// What all workers share, made once.
@@ -52,6 +56,7 @@ pub struct Setup {
     budget: Budget,
     conversations: Conversations,
     retries: Retries,
+    audit: Audit,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
 }
@@ -80,8 +85,10 @@ impl Setup {
                 place.insert((settings, room));
             }
         }
+        let audit = Audit::start(&config.audit)?; // last: nothing is begun that fails otherwise
         Ok(Self {
             config: Arc::new(config),
+            audit,
             options,
             cards,
             budget,
@@ -94,6 +101,11 @@ impl Setup {
     /// All conversations, for who looks after them.
     pub fn conversations(&self) -> &Conversations {
         &self.conversations
+    }
+
+    /// The record of calls, for who ends it.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
     }
 
     /// What bodies may hold, and hold now.
@@ -147,6 +159,7 @@ impl Setup {
             cards: self.cards.clone(),
             last_peer: super::forward::Last::default(),
             budget: self.budget.clone(),
+            audit: self.audit.clone(),
             conversations: self.conversations.clone(),
             retries: self.retries.clone(),
             follow,

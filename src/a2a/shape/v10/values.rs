@@ -48,6 +48,11 @@ pub fn state_of(name: &str) -> State {
     }
 }
 
+/// The canonical name itself, if it is one that the protocol has.
+pub fn state_word(name: &str) -> Option<&'static str> {
+    STATES.iter().find(|s| **s == name).copied()
+}
+
 /// The canonical name for any spelling of a state, if it is one.
 pub(in crate::a2a::shape) fn state_up(word: &str) -> Option<&'static str> {
     let by = |names: &[&str; 9]| {
