@@ -233,7 +233,7 @@ impl Inner {
             || permit.first.is_some()
             || !permit.can_be_left_at_once()
             || self.follows_stream(&permit);
-        to.learn = permit.learns() || asked.record.is_on();
+        to.learn = permit.learns() || asked.record.learns();
         let exchange = exchange::Exchange {
             gateway: self.clone(),
             route: asked.matched.route.clone(),

@@ -97,6 +97,13 @@ impl Record {
         self.0.is_some()
     }
 
+    /// Whether ids in answers are of use.
+    pub fn learns(&self) -> bool {
+        let lacks = |call: &Call| call.task.is_none() || call.context.is_none();
+        let open = self.0.as_ref();
+        open.is_some_and(|open| open.call.lock().as_ref().is_some_and(lacks))
+    }
+
     #[inline]
     fn tell(&self, what: impl FnOnce(&mut Call, &Open)) {
         if let Some(open) = &self.0

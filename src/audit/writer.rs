@@ -125,6 +125,8 @@ struct Current {
     outlet: Outlet<File>,
     name: String,
     bytes: u64,
+    /// Something was written that the disk was not asked to keep.
+    unsynced: bool,
     /// When the next is due.
     until: Timestamp,
 }
@@ -157,13 +159,10 @@ impl Writer {
                 return false;
             }
         }
-        let wrote = !self.lines.is_empty();
         if !self.write() {
             return false;
         }
-        if wrote && self.times.sync {
-            self.sync();
-        }
+        self.sync();
         if self.times.checkpoint > Duration::ZERO && Timestamp::now() >= self.next_anchor {
             self.checkpoint();
         }
@@ -198,9 +197,7 @@ impl Writer {
         if !self.write() {
             return;
         }
-        if self.times.sync {
-            self.sync();
-        }
+        self.sync();
         if let Err(error) = self.begin_file(None) {
             tracing::error!(%error, "the audit log's next file cannot be begun; this one goes on");
             self.put_off();
@@ -238,6 +235,7 @@ impl Writer {
                 outlet: Outlet::new(file),
                 name,
                 bytes: line.len() as u64,
+                unsynced: false,
                 until: later(self.times.rotate_time),
             });
         }
@@ -252,6 +250,7 @@ impl Writer {
         if let Some(current) = self.files.as_mut().and_then(|f| f.current.as_mut()) {
             current.outlet.push(&self.lines);
             current.bytes += self.lines.len() as u64;
+            current.unsynced |= !self.lines.is_empty();
         }
         if self.lines_to_stdout {
             self.stdout.push(&self.lines);
@@ -282,9 +281,14 @@ impl Writer {
         Ok(())
     }
 
+    /// Asks the disk to keep what was written, if that is wanted.
     fn sync(&mut self) {
-        let current = self.files.as_ref().and_then(|f| f.current.as_ref());
-        if let Some(Err(error)) = current.map(|c| c.outlet.inner().sync_data()) {
+        let current = self.files.as_mut().and_then(|f| f.current.as_mut());
+        let Some(current) = current.filter(|c| c.unsynced && self.times.sync) else {
+            return;
+        };
+        current.unsynced = false;
+        if let Err(error) = current.outlet.inner().sync_data() {
             tracing::error!(%error, "the audit log may not outlive a loss of power: its disk does not say that it is kept");
         }
     }
@@ -318,11 +322,11 @@ impl Writer {
 
     /// No more is to come.
     fn end(mut self, done: bool) {
-        if !done {
-            let lost = self.queue.taken();
+        let lost = self.queue.taken();
+        if lost > 0 {
             tracing::error!(
                 lost,
-                "records of calls were lost: the audit log cannot be written"
+                "records of calls are not in the audit log, which has ended"
             );
         }
         if self.times.checkpoint > Duration::ZERO && done {

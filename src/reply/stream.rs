@@ -298,7 +298,7 @@ where
             wait_for(settling, &mut self.settling);
             self.record.event(&seen);
             self.record.lost(std::mem::take(&mut self.voice.lost));
-            self.voice.to.learn = self.permit.learns() || self.record.is_on();
+            self.voice.to.learn = self.permit.learns() || self.record.learns();
             if self.voice.waits(&seen) {
                 out.truncate(start);
                 out.extend_from_slice(event.head);

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::{
     super::{
         Dialect, Fault, Op,
-        shape::{Notes, Options, State, state_of, state_word},
+        shape::{Notes, Options, State, state_and_word, state_of},
     },
     bad, result_of, text_of,
 };
@@ -41,7 +41,7 @@ pub struct Named {
 pub(super) fn seen_in(op: Op, r: &Obj<'_>, learn: bool) -> Seen {
     let state = |o: Option<&Obj<'_>>| {
         let state = o?.inside("status")?.string("state")?;
-        Some((state_of(&state), state_word(&state)))
+        Some(state_and_word(&state))
     };
     let id = |o: &Obj<'_>, key| o.string(key).filter(|t| !t.is_empty()).map(Into::into);
     match op {
