@@ -29,6 +29,9 @@ pub enum Command {
     Check(Check),
     /// Translate one document from standard input to standard output.
     Translate(Translate),
+    /// Look at the record of calls.
+    #[command(subcommand)]
+    Audit(Audit),
     /// Print the JSON Schema of the settings file.
     Schema,
 }
@@ -79,6 +82,40 @@ pub struct Check {
     /// The settings file.
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
+}
+
+/// What to do with the record of calls.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Audit {
+    /// Tell whether each line of a log is as it was written, and whether one is missing.
+    Verify(Verify),
+    /// Print the digest of a request's body, as records have it by `audit.digest`.
+    Digest(Digest),
+}
+
+/// Arguments of `audit verify`.
+#[derive(Clone, Debug, Args)]
+pub struct Verify {
+    /// All files of the log, in any order, or the folder that they are in.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The file with the key of the chain; without it no link is verified.
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+    /// A file with checkpoints, as stdout had them; they show whether the end is missing.
+    #[arg(long, value_name = "FILE")]
+    pub anchor: Option<PathBuf>,
+}
+
+/// Arguments of `audit digest`.
+#[derive(Clone, Debug, Args)]
+pub struct Digest {
+    /// The body.
+    #[arg(value_name = "FILE")]
+    pub body: PathBuf,
+    /// The file with the key of the chain.
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
 }
 
 /// Arguments of `translate`.
@@ -183,9 +220,11 @@ mod tests {
         let whole = ["a2a-gateway", "serve"].iter().chain(arguments);
         match Cli::read(whole, is_blank)?.command {
             Command::Serve(serve) => Ok(*serve),
-            Command::Demo(_) | Command::Check(_) | Command::Translate(_) | Command::Schema => {
-                panic!("asked for serve")
-            }
+            Command::Demo(_)
+            | Command::Check(_)
+            | Command::Translate(_)
+            | Command::Audit(_)
+            | Command::Schema => panic!("asked for serve"),
         }
     }
 
@@ -259,8 +298,17 @@ mod tests {
         assert_eq!(translate.from, DialectName::V03RestKind);
         assert_eq!(translate.to, DialectName::V10Jsonrpc);
         assert_eq!(translate.document, Document::Event);
+        let verify = ["audit", "verify", "a", "b", "--key", "k", "--anchor", "c"];
+        let Command::Audit(Audit::Verify(verify)) = read(&verify).command else {
+            panic!("asked for audit verify");
+        };
+        assert_eq!(verify.files, [PathBuf::from("a"), PathBuf::from("b")]);
+        assert_eq!(verify.key, Some(PathBuf::from("k")));
+        assert_eq!(verify.anchor, Some(PathBuf::from("c")));
         for arguments in [
             &["a2a-gateway"][..],
+            &["a2a-gateway", "audit", "verify"],
+            &["a2a-gateway", "audit", "digest", "body"],
             &["a2a-gateway", "check"],
             &["a2a-gateway", "serve", "--log", "loud"],
             &["a2a-gateway", "serve", "--listen", "here"],

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+mod audit;
 mod conversations;
 mod mean;
 mod metadata;
@@ -26,6 +27,7 @@ mod tree;
 mod units;
 mod url;
 
+pub use self::audit::{Audit, Capture, Keep, OnFull};
 pub use self::conversations::{
     BusyStatus, ByMessageId, Conversation, OnBusy, OnError, Retry, State, StoreUrl,
 };
@@ -86,6 +88,8 @@ pub struct Config {
     pub http: Http,
     /// Bounds on what one caller may use.
     pub limits: Limits,
+    /// One record for each call.
+    pub audit: Audit,
     /// How the gateway stops.
     pub drain: Drain,
 }

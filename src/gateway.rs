@@ -18,6 +18,7 @@ mod forward;
 mod greet;
 mod making;
 mod owned;
+mod recorded;
 mod routes;
 mod telling;
 mod under_way;
@@ -39,6 +40,7 @@ use crate::{
         request::{self, Read},
         shape::Options,
     },
+    audit::{Audit, Record, Recorded},
     budget::{Budget, Hold},
     card::Cards,
     config,
@@ -83,6 +85,7 @@ struct Inner {
     cards: Cards,
     last_peer: forward::Last,
     budget: Budget,
+    audit: Audit,
     conversations: Conversations,
     retries: Retries,
     owners: Owners,
@@ -97,6 +100,7 @@ struct Inner {
 struct Asked<'p> {
     matched: Matched<'p>,
     said: Option<Version>,
+    record: Record,
 }
 
 impl Gateway {
@@ -105,7 +109,7 @@ impl Gateway {
         self,
         request: Request<Incoming>,
         peer: Peer,
-    ) -> impl Future<Output = Response<Reply>> + Send + use<> {
+    ) -> impl Future<Output = Response<Recorded<Reply>>> + Send + use<> {
         // Taken apart out here, and lent from then on: a future keeps what it is given beside what it makes of it.
         let (mut head, mut body) = request.into_parts();
         async move {
@@ -113,13 +117,18 @@ impl Gateway {
             let _one = gateway.under_way.begin();
             let cors = &gateway.http.cors;
             let origin = cors::allowed(cors, &head.headers);
-            let mut response = if head.method == Method::OPTIONS {
-                cors::options(cors, &head.headers)
-            } else {
-                gateway.dispatch(&mut head, &mut body, &peer).await
+            let begun = gateway.begin(&head, &peer);
+            let mut response = match &begun {
+                Ok(_) if head.method == Method::OPTIONS => cors::options(cors, &head.headers),
+                Ok(waiting) => {
+                    let record = waiting.record();
+                    gateway.dispatch(&mut head, &mut body, &peer, record).await
+                }
+                Err(full) => gateway.no_place(&head, *full),
             };
             cors::mark(cors, response.headers_mut(), origin);
-            response
+            let waiting = begun.unwrap_or_default();
+            waiting.answered(response, head.method == Method::HEAD)
         }
     }
 
@@ -139,42 +148,58 @@ impl Inner {
         head: &mut Parts,
         body: &mut Incoming,
         peer: &Peer,
+        record: &Record,
     ) -> Response<Reply> {
+        let refuse = |to: &ReplyTo, fault: &Fault| {
+            record.refused(to, fault);
+            telling::refuse(to, fault)
+        };
         let uri = head.uri.clone();
         let path = uri.path();
         let mut to = ReplyTo::new(detect::likely(path, None));
         if let Err(fault) = host_is_one(head) {
             // No dialect wraps what is wrong with HTTP itself (RFC 9112 3.2).
-            let mut response = telling::refuse(&to, &fault);
+            let mut response = refuse(&to, &fault);
             *response.status_mut() = StatusCode::BAD_REQUEST;
             return response;
         }
-        let asked = match self.look(head, path, &mut to) {
+        let asked = match self.look(head, path, record, &mut to) {
             Ok(asked) => asked,
-            Err(fault) => return telling::refuse(&to, &fault),
+            Err(fault) => return refuse(&to, &fault),
         };
         let target = match detect::target(&head.method, asked.matched.rest, &self.accepts) {
             Ok(target) => target,
-            Err(fault) => return telling::refuse(&to, &fault),
+            Err(fault) => return refuse(&to, &fault),
         };
         match target {
             // Boxed: what is rare must not make every call's future large.
-            Target::Card => Box::pin(self.card(head, &asked, peer)).await,
+            Target::Card => {
+                record.card();
+                Box::pin(self.card(head, &asked, peer)).await
+            }
             Target::Rpc | Target::Rest(_) => {
                 let done = self.call(head, body, &asked, &target, peer, &mut to).await;
-                done.unwrap_or_else(|fault| telling::refuse(&to, &fault))
+                done.unwrap_or_else(|fault| refuse(&to, &fault))
             }
         }
     }
 
     /// What the head says, before anything is read.
-    fn look<'p>(&self, head: &Parts, path: &'p str, to: &mut ReplyTo) -> Result<Asked<'p>, Fault> {
+    fn look<'p>(
+        &self,
+        head: &Parts,
+        path: &'p str,
+        record: &Record,
+        to: &mut ReplyTo,
+    ) -> Result<Asked<'p>, Fault> {
         let matched = self.routes.find(path)?;
+        record.route(&matched.route.label);
         let said = headers::version(&head.headers, head.uri.query(), &self.accepts.versions);
         to.dialect = detect::likely(matched.rest, said.as_ref().ok().copied().flatten());
         Ok(Asked {
             matched,
             said: said?,
+            record: record.clone(),
         })
     }
 
@@ -190,10 +215,12 @@ impl Inner {
     ) -> Result<Response<Reply>, Fault> {
         let mut hold = self.budget.hold();
         let body = self.read_body(head, body, target, &mut hold).await?;
+        asked.record.body(&body);
         let mut read = self.read(head, &body, target, asked.said, to)?;
         if to.twice.is_none() && headers::is_javascript(&head.headers) {
             to.twice = Some(false);
         }
+        asked.record.asked(&read.call, to.dialect, self.dialect);
         drop(body); // what is still needed of it is in the call
         self.allowed(&read)?;
         let owner = self
@@ -212,6 +239,7 @@ impl Inner {
             .admit(&mut read, &asked.matched, &fields, sender, to)
             .await?;
         self.own(owner, op, &read, &mut admitted).await?;
+        asked.record.admitted();
         if to.streams() && !read.call.op.streams() {
             exchange::one_document(&mut fields);
         }
@@ -220,7 +248,7 @@ impl Inner {
             || permit.first.is_some()
             || !permit.can_be_left_at_once()
             || self.follows_stream(&permit);
-        to.learn = permit.learns();
+        to.learn = permit.learns() || asked.record.learns();
         let exchange = exchange::Exchange {
             gateway: self.clone(),
             route: asked.matched.route.clone(),
@@ -236,6 +264,7 @@ impl Inner {
             look: admitted.look,
             answered: false,
             hold,
+            record: asked.record.clone(),
         };
         let work: Work = Box::pin(exchange.run());
         if followed {

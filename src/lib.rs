@@ -10,11 +10,12 @@
 //! # Who may use whom
 //! Imports go down only, and `tests/imports.rs` checks it: [`json`], [`sse`], [`agent`], [`budget`], [`follow`] and
 //! [`state`] use nothing of ours; [`a2a`] uses `json` and `sse` and does no I/O; [`policy`] uses `a2a` and `state`;
-//! [`reply`] uses these, `sse` and `budget`; [`gateway`] and [`card`] use all of them; [`server`] knows none of
+//! [`audit`] uses `a2a` and `policy`; [`reply`] uses these, `sse` and `budget`; [`gateway`] and [`card`] use all of them; [`server`] knows none of
 //! them; [`run`] puts the parts together.
 pub mod a2a;
 pub mod admin;
 pub mod agent;
+pub mod audit;
 pub mod budget;
 pub mod card;
 pub mod cli;

@@ -2,7 +2,8 @@
 use std::{ffi::OsStr, io::Read as _, process::ExitCode};
 
 use a2a_gateway::{
-    cli::{Cli, Command, Translate},
+    audit::{Key, verify},
+    cli::{Audit, Cli, Command, Translate},
     config::{self, Config, LogFormat, Overrides},
     log, run, translate,
 };
@@ -48,6 +49,31 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Translate(translate) => translated(&translate),
+        Command::Audit(asked) => match audited(&asked) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(says) => wrong(&says),
+        },
+    }
+}
+
+/// What was asked about the record of calls. False if something is wrong with it.
+fn audited(asked: &Audit) -> Result<bool, String> {
+    match asked {
+        Audit::Verify(v) => {
+            let key = v.key.as_deref().map(Key::read).transpose()?;
+            let report = verify::verify(&v.files, key.as_ref(), v.anchor.as_deref());
+            let report = report.map_err(|e| e.to_string())?;
+            println!("{report}");
+            Ok(report.is_good())
+        }
+        Audit::Digest(d) => {
+            let key = Key::read(&d.key)?;
+            let body = std::fs::read(&d.body);
+            let body = body.map_err(|e| format!("{}: {e}", d.body.display()))?;
+            println!("{}", key.digest(&body));
+            Ok(true)
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     admin,
+    audit::{Audit, Recorded},
     budget::Budget,
     config::{BaseUrl, Config},
     demo,
@@ -25,17 +26,19 @@ use crate::{
 
 /// How long the state store may take to hear what ended, when the gateway ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long the last records may take to be written.
+const LAST_RECORDS: Duration = Duration::from_secs(5);
 /// A token that nobody guesses is no shorter.
 const SHORTEST_TOKEN: usize = 16;
 
 impl server::Service for Gateway {
-    type Body = Reply;
+    type Body = Recorded<Reply>;
 
     fn call(
         &self,
         request: Request<Incoming>,
         peer: server::Peer,
-    ) -> impl Future<Output = Response<Reply>> + Send + 'static + use<> {
+    ) -> impl Future<Output = Response<Recorded<Reply>>> + Send + 'static + use<> {
         let peer = gateway::Peer {
             addr: peer.addr,
             tls: peer.tls,
@@ -58,6 +61,8 @@ pub struct Served {
     pub budget: Budget,
     /// The conversations.
     pub conversations: Conversations,
+    /// The record of calls.
+    pub audit: Audit,
 }
 
 /// Starts a gateway with these settings.
@@ -75,6 +80,7 @@ pub fn start_greeting(config: Config, greeter: Option<Greeter>) -> io::Result<Se
     let setup = setup.greeting(greeter);
     let budget = setup.budget().clone();
     let conversations = setup.conversations().clone();
+    let audit = setup.audit().clone();
     let running = server::start(settings, move |worker| gateway_for(&setup, &worker))?;
     let draining = running.draining();
     let ready = move || {
@@ -95,6 +101,7 @@ pub fn start_greeting(config: Config, greeter: Option<Greeter>) -> io::Result<Se
         admin,
         budget,
         conversations,
+        audit,
     })
 }
 
@@ -144,6 +151,7 @@ pub fn serve(config: Config) -> io::Result<bool> {
         running,
         admin,
         conversations,
+        audit,
         ..
     } = start(config)?;
     tracing::info!(
@@ -157,6 +165,9 @@ pub fn serve(config: Config) -> io::Result<bool> {
         admin.wait();
     }
     last_words(&conversations)?;
+    if !audit.close(LAST_RECORDS) {
+        tracing::error!("the audit log was not written to its end");
+    }
     if !outcome.clean() {
         tracing::warn!(
             connections = outcome.connections,

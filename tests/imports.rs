@@ -10,6 +10,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("a2a", &["json"]),
     ("admin", &["policy", "server", "state"]),
     ("agent", &[]),
+    ("audit", &["a2a", "config", "policy"]),
     ("budget", &[]),
     ("card", &["a2a", "agent", "config", "follow"]),
     ("cli", &["config"]),
@@ -19,8 +20,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "gateway",
         &[
-            "a2a", "agent", "budget", "card", "config", "follow", "json", "policy", "reply",
-            "state",
+            "a2a", "agent", "audit", "budget", "card", "config", "follow", "json", "policy",
+            "reply", "state",
         ],
     ),
     ("json", &[]),
@@ -28,7 +29,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("policy", &["a2a", "config", "state"]),
     (
         "reply",
-        &["a2a", "agent", "budget", "follow", "policy", "sse", "state"],
+        &[
+            "a2a", "agent", "audit", "budget", "follow", "policy", "sse", "state",
+        ],
     ),
     ("server", &[]),
     ("sse", &[]),

@@ -16,7 +16,7 @@ mod v03_kind;
 mod v03_proto;
 mod v10;
 
-pub use v10::{State, state_of};
+pub use v10::{State, state_and_word, state_of};
 
 /// How documents look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

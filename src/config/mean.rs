@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use super::audit;
 use super::conversations;
 use super::metadata;
 use super::ownership::{self, Needs};
@@ -64,6 +65,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         card: raw.card,
         http: http(raw.http, tree),
         limits: raw.limits,
+        audit: raw.audit,
         drain: raw.drain,
     };
     dialects(&config.dialects, tree);
@@ -76,6 +78,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
     ownership::check(&config.ownership, needs, tree);
     card(&config.card, tree);
     limits(&config.limits, tree);
+    audit::check(&config.audit, tree);
     if config
         .admin
         .is_some_and(|admin| admin.port() != 0 && admin == config.listen)

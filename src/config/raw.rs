@@ -7,6 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::audit::Audit;
 use super::conversations::{Conversation, Retry, State, StoreUrl};
 use super::metadata::RuleSaid;
 use super::ownership::Ownership;
@@ -67,6 +68,8 @@ pub(super) struct Raw {
     pub(super) http: Http,
     /// Bounds on what one caller may use.
     pub(super) limits: Limits,
+    /// One record for each call.
+    pub(super) audit: Audit,
     /// How the gateway stops.
     pub(super) drain: Drain,
 }
@@ -213,6 +216,7 @@ impl Default for Raw {
             card: Card::default(),
             http: Http::default(),
             limits: Limits::default(),
+            audit: Audit::default(),
             drain: Drain::default(),
         }
     }

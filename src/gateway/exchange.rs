@@ -26,6 +26,7 @@ use crate::{
         shape::Loss,
     },
     agent,
+    audit::Record,
     budget::Hold,
     policy::{Permit, retry::Said},
     reply::{AskTask, Onward, Reply, Stream},
@@ -51,6 +52,8 @@ pub(super) struct Exchange {
     /// The agent has answered: what fails from now on says nothing about whether it began.
     pub(super) answered: bool,
     pub(super) hold: Hold,
+    /// What it tells of itself.
+    pub(super) record: Record,
 }
 
 impl Exchange {
@@ -62,10 +65,15 @@ impl Exchange {
     pub(super) fn run(mut self) -> impl Future<Output = Result<Response<Reply>, Fault>> + Send {
         async move {
             if let Some(said) = self.said.take() {
-                return self.say(&said);
+                self.record.rule("retry.message_id");
+                let told = self.say(&said);
+                self.record.lost(self.lost.len());
+                return told;
             }
             let done = self.exchange().await;
+            self.record.lost(self.lost.len());
             if let Err(fault) = &done {
+                self.record.failed(fault);
                 let ours = fault.blame == Blame::Gateway;
                 if !(self.answered && ours) {
                     self.permit.failed(fault, self.answered).done().await;
@@ -126,6 +134,7 @@ impl Exchange {
             look: false,
             answered: false,
             hold: gateway.budget.hold(),
+            record: Record::default(),
         }
     }
 
@@ -217,6 +226,7 @@ impl Exchange {
             within: self.gateway.limits.send,
         };
         stream.owes(std::mem::take(&mut self.permit), onward);
+        stream.tells(self.record.clone());
         if let Some(task) = task {
             stream = stream.task_first(task);
         }
@@ -289,6 +299,11 @@ impl Exchange {
         fields: &HeaderMap,
         text: &Bytes,
     ) -> Result<(), Fault> {
+        if self.to.streams() {
+            self.record.event(seen);
+        } else {
+            self.record.seen(seen);
+        }
         self.permit.answered(seen, fields, text).await
     }
 

@@ -14,6 +14,7 @@ use crate::{
         shape::{FileBytes, Options},
     },
     agent::{self, Agent, BadSettings, Origin, Room},
+    audit::{Audit, BadAudit},
     budget::Budget,
     card::Cards,
     config::{self, BytesEncoding, Config, PushMode, RestDialect},
@@ -43,6 +44,9 @@ pub enum BadSetup {
     /// The state store.
     #[error("state.store: {0}")]
     State(String),
+    /// The record of calls.
+    #[error(transparent)]
+    Audit(#[from] BadAudit),
 }
 
 /// What all workers share, made once.
@@ -56,6 +60,7 @@ pub struct Setup {
     retries: Retries,
     owners: Owners,
     greeter: Option<Greeter>,
+    audit: Audit,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
 }
@@ -85,8 +90,10 @@ impl Setup {
                 place.insert((settings, room));
             }
         }
+        let audit = Audit::start(&config.audit)?; // last: nothing is begun that fails otherwise
         Ok(Self {
             config: Arc::new(config),
+            audit,
             options,
             cards,
             budget,
@@ -108,6 +115,11 @@ impl Setup {
     /// All conversations, for who looks after them.
     pub fn conversations(&self) -> &Conversations {
         &self.conversations
+    }
+
+    /// The record of calls, for who ends it.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
     }
 
     /// What bodies may hold, and hold now.
@@ -161,6 +173,7 @@ impl Setup {
             cards: self.cards.clone(),
             last_peer: super::forward::Last::default(),
             budget: self.budget.clone(),
+            audit: self.audit.clone(),
             conversations: self.conversations.clone(),
             retries: self.retries.clone(),
             owners: self.owners.clone(),

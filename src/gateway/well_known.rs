@@ -79,7 +79,10 @@ impl Inner {
         let rendered = self.render(head, asked, peer, view).await;
         let (text, max_age) = match rendered {
             Ok(rendered) => rendered,
-            Err(fault) => return telling::refuse(&to, &fault),
+            Err(fault) => {
+                asked.record.refused(&to, &fault);
+                return telling::refuse(&to, &fault);
+            }
         };
         let mut response = Response::new(Reply::Empty);
         let fields = response.headers_mut();

@@ -35,6 +35,7 @@ use voice::Voice;
 
 use crate::{
     a2a::{Fault, Kind, Op, answer, fault::Blame, reply::ReplyTo},
+    audit::Record,
     budget::Hold,
     policy::Permit,
     sse,
@@ -67,6 +68,8 @@ pub struct Stream<B> {
     hold: Hold,
     /// What the call owes news of its events.
     permit: Permit,
+    /// What it tells of itself.
+    record: Record,
     /// Its settlement is on its way to the store, and what shows it waits here.
     settling: Option<Wait>,
     ready: Vec<u8>,
@@ -109,7 +112,11 @@ where
         Self {
             agent,
             reader: sse::Reader::new(speech.event),
-            voice: Voice { to, speech },
+            voice: Voice {
+                to,
+                speech,
+                lost: 0,
+            },
             held: None,
             opening: Opening::Any,
             clock: Clock::start(),
@@ -117,6 +124,7 @@ where
             turns: 0,
             hold,
             permit: Permit::default(),
+            record: Record::default(),
             settling: None,
             ready: vec![],
             onward: None,
@@ -128,6 +136,11 @@ where
     pub fn owes(&mut self, permit: Permit, onward: Onward) {
         self.permit = permit;
         self.onward = Some(onward);
+    }
+
+    /// It tells what passes.
+    pub fn tells(&mut self, record: Record) {
+        self.record = record;
     }
 
     /// The same, beginning with the task.
@@ -288,7 +301,9 @@ where
             let seen = self.voice.say(data, false, out)?;
             let settling = self.permit.seen(&seen, data);
             wait_for(settling, &mut self.settling);
-            self.voice.to.learn = self.permit.learns();
+            self.record.event(&seen);
+            self.record.lost(std::mem::take(&mut self.voice.lost));
+            self.voice.to.learn = self.permit.learns() || self.record.learns();
             if self.voice.waits(&seen) {
                 out.truncate(start);
                 out.extend_from_slice(event.head);
@@ -323,6 +338,7 @@ where
         match self.voice.say(&data, true, out) {
             Ok(seen) => {
                 wait_for(self.permit.seen(&seen, &data), &mut self.settling);
+                self.record.event(&seen);
                 Step::End
             }
             Err(fault) if fault.kind == Kind::InvalidAgentResponse => {
@@ -369,6 +385,7 @@ where
         if let Err(worse) = self.release(false, out) {
             tracing::debug!(fault = %worse, "the held event could not be told");
         }
+        self.record.failed(fault);
         self.voice.to.frame(fault, out);
     }
 

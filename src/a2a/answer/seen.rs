@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::{
     super::{
         Dialect, Fault, Op,
-        shape::{Notes, Options, State, state_of},
+        shape::{Notes, Options, State, state_and_word, state_of},
     },
     bad, result_of, text_of,
 };
@@ -17,6 +17,8 @@ use crate::json::Obj;
 pub struct Seen {
     /// The state of the task that it tells of.
     pub state: Option<State>,
+    /// That state's name, if the protocol has it.
+    pub word: Option<&'static str>,
     /// It is a status update: the only kind of event that carries `final`.
     pub update: bool,
     /// It is a whole task.
@@ -39,7 +41,7 @@ pub struct Named {
 pub(super) fn seen_in(op: Op, r: &Obj<'_>, learn: bool) -> Seen {
     let state = |o: Option<&Obj<'_>>| {
         let state = o?.inside("status")?.string("state")?;
-        Some(state_of(&state))
+        Some(state_and_word(&state))
     };
     let id = |o: &Obj<'_>, key| o.string(key).filter(|t| !t.is_empty()).map(Into::into);
     match op {
@@ -54,26 +56,30 @@ pub(super) fn seen_in(op: Op, r: &Obj<'_>, learn: bool) -> Seen {
                     named.context = id(o, "contextId");
                 }
             }
+            let state = state(task).or_else(|| state(r.inside("statusUpdate")));
             Seen {
-                state: state(task).or_else(|| state(r.inside("statusUpdate"))),
+                state: state.map(|(state, _)| state),
+                word: state.and_then(|(_, word)| word),
                 update: r.has("statusUpdate"),
                 task: task.is_some(),
                 message: r.has("message"),
                 named,
             }
         }
-        Op::Get | Op::Cancel => Seen {
-            state: state(Some(r)),
-            named: if learn {
-                Named {
-                    task: id(r, "id"),
-                    context: id(r, "contextId"),
-                }
-            } else {
-                Named::default()
-            },
-            ..Seen::default()
-        },
+        Op::Get | Op::Cancel => {
+            let state = state(Some(r));
+            let mut named = Named::default();
+            if learn {
+                named.task = id(r, "id");
+                named.context = id(r, "contextId");
+            }
+            Seen {
+                state: state.map(|(state, _)| state),
+                word: state.and_then(|(_, word)| word),
+                named,
+                ..Seen::default()
+            }
+        }
         Op::List
         | Op::CreatePush
         | Op::GetPush

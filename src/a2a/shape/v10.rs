@@ -17,7 +17,7 @@ mod values;
 
 pub(super) use request::{lift_request, with_id};
 pub(super) use result::{is_task, lift_event, lift_result, result_form, trim};
-pub use values::{State, state_of};
+pub use values::{State, state_and_word, state_of};
 pub(super) use values::{
     boolean, decode, integer, invert, lift_state, lift_timestamp, standard_base64, state_down,
     state_proto,

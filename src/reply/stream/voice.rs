@@ -29,6 +29,8 @@ pub struct Speech {
 pub(super) struct Voice {
     pub(super) to: ReplyTo,
     pub(super) speech: Arc<Speech>,
+    /// Members that events lost.
+    pub(super) lost: usize,
 }
 
 impl Voice {
@@ -43,6 +45,7 @@ impl Voice {
         let mut losses = vec![];
         let (to, from, options) = (&mut self.to, self.speech.from, &self.speech.options);
         let seen = answer::event(to, from, data, last, options, &mut losses, out)?;
+        self.lost += losses.len();
         for loss in &losses {
             tracing::debug!(
                 path = loss.label(),

@@ -41,11 +41,18 @@ const STATES_KIND: [&str; 9] = [
 
 /// What a canonical state means.
 pub fn state_of(name: &str) -> State {
-    match STATES.iter().position(|s| *s == name) {
+    state_and_word(name).0
+}
+
+/// What a canonical state means, and its name if it is one that the protocol has.
+pub fn state_and_word(name: &str) -> (State, Option<&'static str>) {
+    let at = STATES.iter().position(|s| *s == name);
+    let state = match at {
         Some(3 | 4 | 5 | 7) => State::Terminal,
         Some(6 | 8) => State::Interrupted,
         _ => State::Running,
-    }
+    };
+    (state, at.map(|at| STATES[at]))
 }
 
 /// The canonical name for any spelling of a state, if it is one.

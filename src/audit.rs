@@ -1,0 +1,148 @@
+//! What happened: one record for each call, written when its reply ends, in a chain that shows any later change.
+//!
+//! ```text
+//!   call ── begin ──► Record ─── told by gateway and reply ───► last clone dropped ──► Queue ──► writer ──► files
+//!              │        a clone each in the request, the exchange, the stream            │        chain      stdout
+//!              └─ takes a place ─────────────────────────────── given back once it is written ◄───┘
+//! ```
+//! A record is made before anybody is refused. It goes with the call wherever that goes, to the followers too, and
+//! whoever drops the last of it has written it: no way out of a call can forget it. Its place was taken at the
+//! beginning, so that there is one at the end. Without audit a record is `None`, and all that it is told is a branch.
+//!
+//! It says who asked for what, what was decided and what came of it: names, numbers and words from our own tables;
+//! nothing of a message and no credential, but what `audit.capture` asks for.
+use std::{
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+mod capture;
+mod chain;
+mod entry;
+mod files;
+mod outlet;
+mod queue;
+mod record;
+#[cfg(test)]
+mod tests;
+pub mod verify;
+mod writer;
+
+pub use chain::Key;
+pub use record::{Record, Recorded, Waiting};
+
+use crate::config::{self, OnFull};
+use capture::Captures;
+use entry::Id;
+use queue::Queue;
+
+/// Why nothing can be recorded with these settings.
+#[derive(Debug, thiserror::Error)]
+pub enum BadAudit {
+    /// The key.
+    #[error("audit.key_file: {0}")]
+    Key(String),
+    /// The folder, or what is in it.
+    #[error("audit.folder: {0}")]
+    Folder(String),
+    /// What it needs to begin.
+    #[error("audit: it cannot begin: {0}")]
+    Begin(std::io::Error),
+}
+
+/// There is no place for a record: `audit.queue` calls are under way or wait to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// Records calls. All clones write to one log.
+#[derive(Clone, Default)]
+pub struct Audit(Option<Arc<Log>>);
+
+/// What all calls share.
+struct Log {
+    queue: Arc<Queue>,
+    refuses: bool,
+    /// Makes digests of what callers send, where they are wanted.
+    digests: Option<Arc<Key>>,
+    captures: Captures,
+    /// What ids of calls begin with, by process.
+    process: u64,
+    calls: AtomicU64,
+}
+
+impl Audit {
+    /// Opens the log and starts to write it. With audit off, nothing is done.
+    pub fn start(settings: &config::Audit) -> Result<Self, BadAudit> {
+        if !settings.is_on() {
+            return Ok(Self::default());
+        }
+        let file = settings.key_file.clone().unwrap_or_default(); // asked for by `config`
+        let key = Arc::new(Key::read(&file).map_err(BadAudit::Key)?);
+        let queue = Arc::new(Queue::new(settings.queue));
+        let outlets = writer::Outlets {
+            folder: settings.folder.clone(),
+            key_file: file,
+            stdout: settings.stdout,
+        };
+        let times = writer::Times {
+            flush: settings.flush,
+            sync: settings.sync,
+            rotate_size: settings.rotate_size as u64,
+            rotate_time: settings.rotate_time,
+            checkpoint: settings.checkpoint,
+        };
+        let refuses = settings.on_full == OnFull::Refuse;
+        writer::start(&outlets, times, refuses, key.clone(), queue.clone())?;
+        Ok(Self(Some(Arc::new(Log {
+            refuses,
+            digests: settings.digest.then(|| key.clone()),
+            captures: Captures::new(&settings.capture, key),
+            process: chain::random(),
+            calls: AtomicU64::new(0),
+            queue,
+        }))))
+    }
+
+    /// A call has come. Its record is written when all that is lent of it is dropped.
+    pub fn begin(&self, peer: SocketAddr) -> Result<Waiting, Full> {
+        let Some(log) = &self.0 else {
+            return Ok(Waiting::default());
+        };
+        if !log.queue.take_place() {
+            log.queue.missed();
+            return if log.refuses {
+                Err(Full)
+            } else {
+                Ok(Waiting::default())
+            };
+        }
+        let id = Id(log.process, log.calls.fetch_add(1, Relaxed) + 1);
+        Ok(Waiting::new(Record::begin(log.clone(), id, peer)))
+    }
+
+    /// Writes what waits, and writes no more. False if it could not in this time.
+    pub fn close(&self, within: Duration) -> bool {
+        self.0.as_ref().is_none_or(|log| log.queue.close(within))
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.queue.closing(); // the writer ends by itself, after what waits
+    }
+}
+
+/// The name of a file, for messages.
+fn shown(file: &std::path::Path) -> String {
+    file.display().to_string()
+}
+
+/// The files of a log in a folder, the oldest first.
+pub fn files_in(folder: &std::path::Path) -> std::io::Result<Vec<PathBuf>> {
+    files::all_in(folder).map(|all| all.into_iter().map(|(_, file)| file).collect())
+}

@@ -1,0 +1,315 @@
+//! The record of a call while the call goes on, and the two that notice when its client leaves: [`Waiting`] before
+//! the answer is there, [`Recorded`] while its body is handed out.
+use std::{
+    borrow::Cow,
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::Response;
+use http_body::{Body, Frame, SizeHint};
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::{
+    Log,
+    entry::{self, Call, Decision, Id, Micros, bounded},
+};
+use crate::{
+    a2a::{self, Dialect, Fault, Op, answer::Seen, reply::ReplyTo},
+    policy::caller::Caller,
+};
+
+/// The record of one call. When the last clone of it is dropped, it is written. Without audit it is nothing.
+#[derive(Clone, Default)]
+pub struct Record(Option<Arc<Open>>);
+
+struct Open {
+    log: Arc<Log>,
+    begun: Instant,
+    /// Taken when it is written.
+    call: Mutex<Option<Call>>,
+}
+
+impl Open {
+    fn micros(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let ended = self.micros();
+        if let Some(mut call) = self.call.get_mut().take() {
+            call.micros.ended = ended;
+            self.log.queue.push(call);
+        }
+    }
+}
+
+impl Record {
+    /// It has a place in the queue.
+    pub(super) fn begin(log: Arc<Log>, id: Id, peer: SocketAddr) -> Self {
+        let call = Call {
+            time: Timestamp::now(),
+            id,
+            peer,
+            caller: None,
+            tenant: None,
+            route: None,
+            from: None,
+            to: None,
+            operation: None,
+            context: None,
+            task: None,
+            message: None,
+            decision: Decision::None,
+            rule: None,
+            fault: None,
+            status: None,
+            state: None,
+            left: false,
+            bytes: entry::Bytes { from: 0, to: 0 },
+            events: 0,
+            losses: 0,
+            micros: Micros {
+                admitted: None,
+                answered: None,
+                ended: 0,
+            },
+            digest: None,
+            captured: vec![],
+        };
+        Self(Some(Arc::new(Open {
+            log,
+            begun: Instant::now(),
+            call: Mutex::new(Some(call)),
+        })))
+    }
+
+    /// Whether there is anybody to tell.
+    pub const fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Whether ids in answers are of use.
+    pub fn learns(&self) -> bool {
+        let lacks = |call: &Call| call.task.is_none() || call.context.is_none();
+        let open = self.0.as_ref();
+        open.is_some_and(|open| open.call.lock().as_ref().is_some_and(lacks))
+    }
+
+    #[inline]
+    fn tell(&self, what: impl FnOnce(&mut Call, &Open)) {
+        if let Some(open) = &self.0
+            && let Some(call) = &mut *open.call.lock()
+        {
+            what(call, open);
+        }
+    }
+
+    /// Who calls, as far as that is known.
+    pub fn caller(&self, caller: &Caller) {
+        self.tell(|call, _| {
+            call.caller = Some(caller.name.clone());
+            call.tenant.clone_from(&caller.tenant);
+        });
+    }
+
+    /// The route to the agent.
+    pub fn route(&self, route: &Arc<str>) {
+        self.tell(|call, _| call.route = Some(route.clone()));
+    }
+
+    /// The body as it was received.
+    pub fn body(&self, body: &Bytes) {
+        self.tell(|call, open| {
+            call.bytes.from = body.len() as u64;
+            if let Some(key) = open.log.digests.as_ref().filter(|_| !body.is_empty()) {
+                call.digest = Some(key.digest(body).into());
+            }
+        });
+    }
+
+    /// What is asked for, in which dialect, of an agent that speaks another.
+    pub fn asked(&self, asked: &a2a::Call, from: Dialect, to: Dialect) {
+        self.tell(|call, open| {
+            let id = |id: &Option<String>| id.as_deref().map(bounded);
+            call.from = Some(from.name());
+            call.to = Some(to.name());
+            call.operation = Some(asked.op.name());
+            call.context = id(&asked.facts.context);
+            call.task = id(&asked.facts.task);
+            call.message = id(&asked.facts.message);
+            call.captured = open.log.captures.of(asked.params.text());
+        });
+    }
+
+    /// The public card is asked for, which is no operation of the protocol.
+    pub fn card(&self) {
+        self.tell(|call, _| {
+            call.operation = Some("AgentCard");
+            call.decision = Decision::Allowed;
+        });
+    }
+
+    /// The rule that decides, where it is not the one that a fault names.
+    pub fn rule(&self, rule: impl Into<Cow<'static, str>>) {
+        self.tell(|call, _| call.rule = Some(rule.into()));
+    }
+
+    /// Nothing stands against the call.
+    pub fn admitted(&self) {
+        self.tell(|call, open| {
+            call.decision = Decision::Allowed;
+            call.micros.admitted = Some(open.micros());
+        });
+    }
+
+    /// The call is answered with a fault, which says why it was refused if it was not let through.
+    pub fn refused(&self, to: &ReplyTo, fault: &Fault) {
+        self.tell(|call, _| {
+            call.from = Some(to.dialect.name());
+            call.operation = call.operation.or(to.op.map(Op::name));
+            if call.decision != Decision::Allowed {
+                call.decision = Decision::Refused;
+                let reason = || fault.kind.wire().reason.into();
+                call.rule.get_or_insert_with(reason);
+            }
+        });
+        self.failed(fault);
+    }
+
+    /// The call failed, whether its client hears of it or not.
+    pub fn failed(&self, fault: &Fault) {
+        self.tell(|call, _| call.fault = Some(fault.kind.wire().reason));
+    }
+
+    /// So many members were lost in translation.
+    pub fn lost(&self, members: usize) {
+        if members > 0 {
+            self.tell(|call, _| call.losses += members as u64);
+        }
+    }
+
+    /// What the agent's whole answer says.
+    pub fn seen(&self, seen: &Seen) {
+        self.tell(|call, _| of_task(call, seen));
+    }
+
+    /// What one event says.
+    pub fn event(&self, seen: &Seen) {
+        self.tell(|call, _| {
+            call.events += 1;
+            of_task(call, seen);
+        });
+    }
+}
+
+fn of_task(call: &mut Call, seen: &Seen) {
+    let named = &seen.named;
+    if call.task.is_none() {
+        call.task = named.task.as_deref().map(bounded);
+    }
+    if call.context.is_none() {
+        call.context = named.context.as_deref().map(bounded);
+    }
+    if seen.word.is_some() {
+        call.state = seen.word;
+    }
+}
+
+/// A call whose answer is not there yet. Dropped, its client has left.
+#[derive(Default)]
+pub struct Waiting(Record);
+
+impl Waiting {
+    pub(super) const fn new(record: Record) -> Self {
+        Self(record)
+    }
+
+    /// The record of the call.
+    pub const fn record(&self) -> &Record {
+        &self.0
+    }
+
+    /// The answer is there; `no_body` if none of its body is sent.
+    pub fn answered<B: Body>(
+        mut self,
+        answer: Response<B>,
+        no_body: bool,
+    ) -> Response<Recorded<B>> {
+        let record = std::mem::take(&mut self.0);
+        let status = answer.status().as_u16();
+        record.tell(|call, open| {
+            call.status = Some(status);
+            call.micros.answered = Some(open.micros());
+        });
+        answer.map(|body| Recorded {
+            ended: no_body || body.is_end_stream(),
+            body,
+            record,
+        })
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.tell(|call, _| call.left = true);
+    }
+}
+
+/// The body of an answer, counted.
+pub struct Recorded<B> {
+    body: B,
+    record: Record,
+    /// All of it was handed out.
+    ended: bool,
+}
+
+impl<B: Body<Data = Bytes, Error = io::Error> + Unpin> Body for Recorded<B> {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    #[inline]
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let this = self.get_mut();
+        let frame = Pin::new(&mut this.body).poll_frame(cx);
+        if this.record.is_on()
+            && let Poll::Ready(frame) = &frame
+        {
+            if let Some(Ok(frame)) = frame
+                && let Some(data) = frame.data_ref()
+            {
+                let bytes = data.len() as u64;
+                this.record.tell(|call, _| call.bytes.to += bytes);
+            }
+            this.ended |= frame.is_none() || this.body.is_end_stream();
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl<B> Drop for Recorded<B> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.record.tell(|call, _| call.left = true);
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The writer: a thread that takes records from the queue, links them and writes them.
+//!
+//! ```text
+//!   look ──► link what waits ──► write ──► give places back ──► sync ──► checkpoint ──┐
+//!    ▲          │ file full or old            │ failed                                │
+//!    │          └─ begin the next             └─ pause and try again                  │
+//!    └──────────────────── half of audit.flush, or many records wait ◄────────────────┘
+//! ```
+//! A record that cannot be written keeps its place. So a disk that is full ends in a full queue, and there
+//! `audit.on_full` decides.
+use std::{fs::File, io, path::PathBuf, sync::Arc, thread, time::Duration};
+
+use jiff::Timestamp;
+
+use super::{
+    BadAudit,
+    chain::{Chain, Key, NO_LINK, hex, random},
+    entry::{Call, Checkpoint, Head, Line, Missed},
+    files::{Folder, Tail},
+    outlet::Outlet,
+    queue::Queue,
+};
+
+/// So many bytes are written at once.
+const CHUNK: usize = 256 * 1024;
+/// How long to wait before what failed is tried again.
+const RETRY: Duration = Duration::from_millis(200);
+/// How long to go on with a file where the next cannot be begun.
+const LATER: Duration = Duration::from_secs(10);
+
+/// Where lines go.
+pub(super) struct Outlets {
+    pub(super) folder: Option<PathBuf>,
+    /// Must not be in it.
+    pub(super) key_file: PathBuf,
+    pub(super) stdout: bool,
+}
+
+/// How often.
+pub(super) struct Times {
+    pub(super) flush: Duration,
+    pub(super) sync: bool,
+    pub(super) rotate_size: u64,
+    pub(super) rotate_time: Duration,
+    pub(super) checkpoint: Duration,
+}
+
+/// Opens the log and starts the thread.
+pub(super) fn start(
+    outlets: &Outlets,
+    times: Times,
+    refuses: bool,
+    key: Arc<Key>,
+    queue: Arc<Queue>,
+) -> Result<(), BadAudit> {
+    let folder = outlets.folder.as_deref();
+    let folder = folder.map(|path| Folder::take(path, &outlets.key_file));
+    let folder = folder.transpose().map_err(BadAudit::Folder)?;
+    let tail = folder.as_ref().map(|folder| folder.tail(&key));
+    let tail = tail.transpose().map_err(BadAudit::Folder)?.flatten();
+    let (seq, last) = tail.as_ref().map_or((0, NO_LINK), |t| (t.seq, t.link));
+    let log = match &tail {
+        Some(tail) => tail.log.clone(),
+        None => format!("{:016x}", random()),
+    };
+    let stdout = io::stdout();
+    let stdout = std::os::fd::AsFd::as_fd(&stdout).try_clone_to_owned();
+    let stdout = stdout.map_err(BadAudit::Begin)?;
+    let mut writer = Writer {
+        chain: Chain::new(key, seq, last),
+        log,
+        files: folder.map(|folder| Files {
+            folder,
+            current: None,
+        }),
+        stdout: Outlet::new(File::from(stdout)),
+        lines_to_stdout: outlets.stdout,
+        lines: vec![],
+        linked: 0,
+        fails: false,
+        anchored: 0,
+        next_anchor: Timestamp::now(),
+        times,
+        refuses,
+        queue,
+    };
+    let begun = writer.begin_file(tail.as_ref());
+    begun.map_err(|e| BadAudit::Folder(e.to_string()))?;
+    let thread = thread::Builder::new().name("audit".to_owned());
+    thread
+        .spawn(move || writer.run())
+        .map_err(BadAudit::Begin)?;
+    Ok(())
+}
+
+struct Writer {
+    chain: Chain,
+    /// The name of the chain.
+    log: String,
+    files: Option<Files>,
+    stdout: Outlet<File>,
+    /// Whether all lines go there, or checkpoints alone.
+    lines_to_stdout: bool,
+    /// Linked, and not yet given to where they go.
+    lines: Vec<u8>,
+    /// Calls in what is not yet written.
+    linked: usize,
+    /// The last try to write failed.
+    fails: bool,
+    /// The last line that a checkpoint told.
+    anchored: u64,
+    next_anchor: Timestamp,
+    times: Times,
+    refuses: bool,
+    queue: Arc<Queue>,
+}
+
+struct Files {
+    folder: Folder,
+    current: Option<Current>,
+}
+
+/// The file that lines go to.
+struct Current {
+    outlet: Outlet<File>,
+    name: String,
+    bytes: u64,
+    /// Something was written that the disk was not asked to keep.
+    unsynced: bool,
+    /// When the next is due.
+    until: Timestamp,
+}
+
+impl Writer {
+    fn run(mut self) {
+        let mut batch = vec![];
+        let look = self.times.flush / 2; // half of it may go by before, and half for writing
+        loop {
+            let more = self.queue.next(look, &mut batch);
+            let done = self.turn(&mut batch);
+            if !more {
+                self.end(done);
+                return;
+            }
+        }
+    }
+
+    /// Writes what waits. False if that was given up.
+    fn turn(&mut self, batch: &mut Vec<Call>) -> bool {
+        let missed = self.queue.take_missed();
+        if missed > 0 {
+            self.missed(missed);
+        }
+        for call in batch.drain(..) {
+            self.make_room();
+            self.chain.add(&Line::Call(&call), &mut self.lines);
+            self.linked += 1;
+            if self.lines.len() >= CHUNK && !self.write() {
+                return false;
+            }
+        }
+        if !self.write() {
+            return false;
+        }
+        self.sync();
+        if self.times.checkpoint > Duration::ZERO && Timestamp::now() >= self.next_anchor {
+            self.checkpoint();
+        }
+        true
+    }
+
+    fn missed(&mut self, calls: u64) {
+        let served = !self.refuses;
+        let time = Timestamp::now();
+        let missed = Missed {
+            time,
+            calls,
+            served,
+        };
+        self.chain.add(&Line::Missed(missed), &mut self.lines);
+        if served {
+            tracing::warn!(calls, "calls are not in the audit log: audit.queue is full");
+        } else {
+            tracing::warn!(calls, "calls were refused: audit.queue is full");
+        }
+    }
+
+    /// Begins the next file if this one is full or old.
+    fn make_room(&mut self) {
+        let Some(current) = self.files.as_ref().and_then(|f| f.current.as_ref()) else {
+            return;
+        };
+        let full = current.bytes + self.lines.len() as u64 >= self.times.rotate_size;
+        if !full && Timestamp::now() < current.until {
+            return;
+        }
+        if !self.write() {
+            return;
+        }
+        self.sync();
+        if let Err(error) = self.begin_file(None) {
+            tracing::error!(%error, "the audit log's next file cannot be begun; this one goes on");
+            self.put_off();
+        }
+    }
+
+    /// The file goes on for a while, however full.
+    fn put_off(&mut self) {
+        if let Some(current) = self.files.as_mut().and_then(|f| f.current.as_mut()) {
+            current.bytes = self.times.rotate_size.saturating_sub(CHUNK as u64 * 64);
+            current.until = later(LATER);
+        }
+    }
+
+    /// Begins a file, and with it the chain here. `tail` is of another process.
+    fn begin_file(&mut self, tail: Option<&Tail>) -> io::Result<()> {
+        let current = self.files.as_ref().and_then(|f| f.current.as_ref());
+        let (seq, last) = (self.chain.seq, self.chain.last);
+        let after = (seq > 0).then(|| hex(&last));
+        let head = Head {
+            time: Timestamp::now(),
+            log: &self.log,
+            previous: tail.map(|t| &*t.file).or(current.map(|c| &*c.name)),
+            after: after.as_deref(),
+            torn: tail.map_or(0, |t| t.torn),
+        };
+        let mut line = vec![];
+        self.chain.add(&Line::File(head), &mut line);
+        if let Some(files) = &mut self.files {
+            let begun = files.folder.begin(self.chain.seq, &line);
+            let (file, name) = begun.inspect_err(|_| {
+                (self.chain.seq, self.chain.last) = (seq, last);
+            })?;
+            files.current = Some(Current {
+                outlet: Outlet::new(file),
+                name,
+                bytes: line.len() as u64,
+                unsynced: false,
+                until: later(self.times.rotate_time),
+            });
+        }
+        if self.lines_to_stdout {
+            self.stdout.push(&line);
+        }
+        Ok(())
+    }
+
+    /// Writes what is linked, however often that has to be tried. False once nobody waits for it any more.
+    fn write(&mut self) -> bool {
+        if let Some(current) = self.files.as_mut().and_then(|f| f.current.as_mut()) {
+            current.outlet.push(&self.lines);
+            current.bytes += self.lines.len() as u64;
+            current.unsynced |= !self.lines.is_empty();
+        }
+        if self.lines_to_stdout {
+            self.stdout.push(&self.lines);
+        }
+        self.lines.clear();
+        while let Err(error) = self.try_to_write() {
+            if !std::mem::replace(&mut self.fails, true) {
+                tracing::error!(%error, "the audit log cannot be written; it is tried again until audit.queue is full");
+            }
+            if !self.queue.pause(RETRY) {
+                return false;
+            }
+        }
+        if std::mem::take(&mut self.fails) {
+            tracing::info!("the audit log is written again");
+        }
+        self.queue.give_back(std::mem::take(&mut self.linked));
+        true
+    }
+
+    fn try_to_write(&mut self) -> io::Result<()> {
+        if let Some(current) = self.files.as_mut().and_then(|f| f.current.as_mut()) {
+            current.outlet.write()?;
+        }
+        if self.lines_to_stdout {
+            self.stdout.write()?;
+        }
+        Ok(())
+    }
+
+    /// Asks the disk to keep what was written, if that is wanted.
+    fn sync(&mut self) {
+        let current = self.files.as_mut().and_then(|f| f.current.as_mut());
+        let Some(current) = current.filter(|c| c.unsynced && self.times.sync) else {
+            return;
+        };
+        current.unsynced = false;
+        if let Err(error) = current.outlet.inner().sync_data() {
+            tracing::error!(%error, "the audit log may not outlive a loss of power: its disk does not say that it is kept");
+        }
+    }
+
+    /// Tells how far the chain has got, to whoever keeps what the gateway says.
+    fn checkpoint(&mut self) {
+        self.next_anchor = later(self.times.checkpoint);
+        if self.anchored == self.chain.seq {
+            return;
+        }
+        let line = Line::Checkpoint(Checkpoint {
+            time: Timestamp::now(),
+            log: &self.log,
+            seq: self.chain.seq,
+            link: &hex(&self.chain.last),
+        });
+        let mut text = serde_json::to_vec(&line).expect("it has no key that is not a string");
+        text.push(b'\n');
+        self.stdout.push(&text);
+        match self.stdout.write() {
+            Ok(()) => self.anchored = self.chain.seq,
+            Err(error) if self.lines_to_stdout => {
+                tracing::debug!(%error, "a checkpoint waits to be written"); // with the next lines, which tell more
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a checkpoint of the audit log could not be told on stdout");
+                self.stdout.forget();
+            }
+        }
+    }
+
+    /// No more is to come.
+    fn end(mut self, done: bool) {
+        let lost = self.queue.taken();
+        if lost > 0 {
+            tracing::error!(
+                lost,
+                "records of calls are not in the audit log, which has ended"
+            );
+        }
+        if self.times.checkpoint > Duration::ZERO && done {
+            self.checkpoint();
+        }
+        self.files = None; // its folder is free for another
+        self.queue.has_ended();
+    }
+}
+
+fn later(than_now: Duration) -> Timestamp {
+    Timestamp::now()
+        .checked_add(than_now)
+        .unwrap_or(Timestamp::MAX)
+}
