@@ -14,6 +14,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 mod conversations;
+mod limits;
 mod mean;
 mod raw;
 mod route;
@@ -27,6 +28,7 @@ mod url;
 pub use self::conversations::{
     BusyStatus, ByMessageId, Conversation, OnBusy, OnError, Retry, State, StoreUrl,
 };
+pub use self::limits::{AtOnce, Concurrency, Match, Of, Part, Per, PerPeer, Quota, Rate, Rule};
 pub use self::route::{Route, Segment, Target, Template};
 pub use self::sections::{
     Binding, BytesEncoding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat,

@@ -15,6 +15,8 @@ mod cors;
 mod exchange;
 mod followed;
 mod forward;
+mod greet;
+mod limited;
 mod making;
 mod routes;
 mod telling;
@@ -40,7 +42,7 @@ use crate::{
     card::Cards,
     config,
     follow::Follow,
-    policy::{conversation::Conversations, retry::Retries},
+    policy::{conversation::Conversations, limits, retry::Retries},
     reply::{Reply, Speech},
 };
 
@@ -78,6 +80,8 @@ struct Inner {
     budget: Budget,
     conversations: Conversations,
     retries: Retries,
+    rules: limits::Limits,
+    peers: limits::Peers,
     follow: Follow,
     stop: CancellationToken,
     under_way: UnderWay,
@@ -120,6 +124,8 @@ impl Gateway {
         }
         self.0.conversations.tick();
         self.0.retries.tick();
+        self.0.rules.tick();
+        self.0.peers.tick();
     }
 }
 
@@ -178,9 +184,11 @@ impl Inner {
         peer: &Peer,
         to: &mut ReplyTo,
     ) -> Result<Response<Reply>, Fault> {
+        self.peers.admit(peer.addr.ip())?;
         let mut hold = self.budget.hold();
         let body = self.read_body(head, body, target, &mut hold).await?;
         let mut read = self.read(head, &body, target, asked.said, to)?;
+        let sent = body.len();
         if to.twice.is_none() && headers::is_javascript(&head.headers) {
             to.twice = Some(false);
         }
@@ -191,6 +199,9 @@ impl Inner {
         let public = card
             .then(|| self.public(head, &asked.matched, peer))
             .flatten();
+        let limited = self
+            .limit(peer, &read.call, sent, &asked.matched, to)
+            .await?;
         let sender = admit::asker(&head.headers, peer);
         let mut fields = self.up(&read, head, to, peer);
         let admitted = self
@@ -199,7 +210,8 @@ impl Inner {
         if to.streams() && !read.call.op.streams() {
             exchange::one_document(&mut fields);
         }
-        let permit = admitted.permit;
+        let mut permit = admitted.permit;
+        permit.limits = limited;
         let followed = read.call.op == Op::Send
             || permit.first.is_some()
             || !permit.can_be_left_at_once()

@@ -4,6 +4,7 @@ use http::HeaderMap;
 
 pub mod caller;
 pub mod conversation;
+pub mod limits;
 pub mod retry;
 
 use bytes::Bytes;
@@ -13,6 +14,7 @@ use crate::{
     state::Settling,
 };
 use conversation::Care;
+use limits::Guard;
 use retry::First;
 
 /// What a call was admitted with, and owes news of its answer. Dropping it settles all.
@@ -22,6 +24,8 @@ pub struct Permit {
     pub slot: Care,
     /// Its message, where it may be sent again.
     pub first: Option<Box<First>>,
+    /// What it took of the limits.
+    pub limits: Option<Box<Guard>>,
 }
 
 impl Permit {
@@ -37,6 +41,9 @@ impl Permit {
         }
         if let Some(first) = &mut self.first {
             first.goes_out();
+        }
+        if let Some(limits) = &mut self.limits {
+            limits.goes_out();
         }
         Ok(())
     }
@@ -63,7 +70,17 @@ impl Permit {
         if let Some(first) = &mut self.first {
             first.failed(fault, answered);
         }
+        if let Some(limits) = &mut self.limits {
+            limits.failed(fault, answered);
+        }
         self.slot.failed(fault, answered)
+    }
+
+    /// So many bytes go to the client.
+    pub fn told(&mut self, bytes: usize) {
+        if let Some(limits) = &mut self.limits {
+            limits.told(bytes);
+        }
     }
 
     /// Whether ids in answers are of use.

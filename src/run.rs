@@ -18,7 +18,7 @@ use crate::{
     config::{BaseUrl, Config},
     demo,
     gateway::{self, Gateway, Setup},
-    policy::conversation::Conversations,
+    policy::{conversation::Conversations, limits::Limits},
     reply::Reply,
     server::{self, Running, Worker},
 };
@@ -58,6 +58,8 @@ pub struct Served {
     pub budget: Budget,
     /// The conversations.
     pub conversations: Conversations,
+    /// The limits.
+    pub rules: Limits,
 }
 
 /// Starts a gateway with these settings.
@@ -69,6 +71,7 @@ pub fn start(config: Config) -> io::Result<Served> {
     let setup = Setup::new(config).map_err(io::Error::other)?;
     let budget = setup.budget().clone();
     let conversations = setup.conversations().clone();
+    let rules = setup.rules().clone();
     let running = server::start(settings, move |worker| gateway_for(&setup, &worker))?;
     let draining = running.draining();
     let ready = move || {
@@ -77,11 +80,13 @@ pub fn start(config: Config) -> io::Result<Served> {
         }
         Ok(())
     };
+    let open = admin_address.is_some_and(|address| address.ip().is_loopback());
     let probes = vec![
         admin::Route::live(),
         admin::Route::ready(ready),
         admin::conversations(conversations.clone()),
-        admin::release(conversations.clone(), token),
+        admin::release(conversations.clone(), token.clone()),
+        admin::limits(rules.clone(), token, open),
     ];
     let admin = admin::start(admin_address, probes)?;
     Ok(Served {
@@ -89,6 +94,7 @@ pub fn start(config: Config) -> io::Result<Served> {
         admin,
         budget,
         conversations,
+        rules,
     })
 }
 
@@ -138,6 +144,7 @@ pub fn serve(config: Config) -> io::Result<bool> {
         running,
         admin,
         conversations,
+        rules,
         ..
     } = start(config)?;
     tracing::info!(
@@ -151,6 +158,7 @@ pub fn serve(config: Config) -> io::Result<bool> {
         admin.wait();
     }
     last_words(&conversations)?;
+    rules.close();
     if !outcome.clean() {
         tracing::warn!(
             connections = outcome.connections,

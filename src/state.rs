@@ -8,8 +8,10 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
+pub mod counters;
 mod key;
 pub mod memory;
+pub mod persist;
 pub mod recent;
 pub mod redis;
 pub mod retry;
@@ -69,7 +71,7 @@ pub enum Store {
     /// In this process.
     Memory(Arc<Memory>),
     /// In a Redis or Valkey that all replicas share.
-    Redis(Redis),
+    Redis(Arc<Redis>),
 }
 
 impl Settling {

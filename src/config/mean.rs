@@ -9,6 +9,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::conversations;
+use super::limits as rules;
 use super::raw::{self, Raw};
 use super::route::{Route, Target, Template};
 use super::sections::{Card, Dialects, Limits};
@@ -66,6 +67,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
     conversations::check(&config, tree);
     card(&config.card, tree);
     limits(&config.limits, tree);
+    rules::check(&config, tree);
     if config
         .admin
         .is_some_and(|admin| admin.port() != 0 && admin == config.listen)

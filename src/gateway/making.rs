@@ -21,11 +21,13 @@ use crate::{
     json::Limits,
     policy::{
         conversation::Conversations,
+        limits::{Clock, Limits as Rules, Peers},
         retry::{self, Retries},
     },
     reply::Speech,
     state::{
         Store,
+        counters::{Counters, memory::Local},
         memory::{self, Memory},
         redis::{self, Address, Redis},
         slot::Times,
@@ -41,6 +43,9 @@ pub enum BadSetup {
     /// The state store.
     #[error("state.store: {0}")]
     State(String),
+    /// The file of counts.
+    #[error(transparent)]
+    Persist(std::io::Error),
 }
 
 /// What all workers share, made once.
@@ -52,6 +57,8 @@ pub struct Setup {
     budget: Budget,
     conversations: Conversations,
     retries: Retries,
+    rules: Rules,
+    peers: Peers,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
 }
@@ -64,6 +71,8 @@ impl Setup {
         let budget = Budget::new(config.limits.buffered);
         let conversations = conversations(&config)?;
         let retries = retries(&config, &conversations);
+        let rules = rules(&config, &conversations)?;
+        let peers = Peers::new(&config.limits.per_peer);
         let mut rooms = HashMap::new();
         let routes = config.routes.iter().map(|r| &r.backend);
         let mut origins: Vec<String> = routes
@@ -87,6 +96,8 @@ impl Setup {
             budget,
             conversations,
             retries,
+            rules,
+            peers,
             rooms,
         })
     }
@@ -94,6 +105,11 @@ impl Setup {
     /// All conversations, for who looks after them.
     pub fn conversations(&self) -> &Conversations {
         &self.conversations
+    }
+
+    /// The rules of limits, for who looks at them.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// What bodies may hold, and hold now.
@@ -149,6 +165,8 @@ impl Setup {
             budget: self.budget.clone(),
             conversations: self.conversations.clone(),
             retries: self.retries.clone(),
+            rules: self.rules.clone(),
+            peers: self.peers.clone(),
             follow,
             stop,
             under_way: UnderWay::default(),
@@ -179,7 +197,7 @@ fn conversations(config: &Config) -> Result<Conversations, BadSetup> {
             message_ttl: config.retry.window,
         };
         let redis = Redis::start(address, settings).map_err(|e| BadSetup::State(e.to_string()))?;
-        return Ok(Conversations::new(c.clone(), Store::Redis(redis)));
+        return Ok(Conversations::new(c.clone(), Store::Redis(redis.into())));
     }
     let memory = Memory::new(memory::Settings {
         times: Times {
@@ -205,6 +223,27 @@ fn retries(config: &Config, conversations: &Conversations) -> Retries {
         conflict: config.conversation.busy_status == config::BusyStatus::Conflict,
     };
     Retries::new(settings, conversations.clone())
+}
+
+fn rules(config: &Config, conversations: &Conversations) -> Result<Rules, BadSetup> {
+    let clock = Clock::wall();
+    let limits = &config.limits;
+    let local = || Local::new(limits.max_keys, limits.max_minted);
+    let counters = match conversations.store() {
+        Store::Memory(_) => match &config.state.persist {
+            Some(path) if !limits.rules.is_empty() => {
+                let clock = clock.clone();
+                Counters::persisted(local(), path, move || clock.now())
+                    .map_err(BadSetup::Persist)?
+            }
+            Some(_) | None => Counters::local(local()),
+        },
+        Store::Redis(redis) => {
+            let alone = config.state.on_error == config::OnError::Local;
+            Counters::shared(redis.clone(), local(), local(), alone)
+        }
+    };
+    Ok(Rules::new(limits, counters, clock))
 }
 
 fn agent_settings(config: &Config, origin: &str) -> Result<agent::Settings, BadSetup> {

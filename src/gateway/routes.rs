@@ -116,6 +116,18 @@ pub(super) struct Matched<'p> {
     pub(super) one: Option<Box<str>>,
 }
 
+impl Matched<'_> {
+    /// A parameter of the route's path, as text: however it was written, it is the same one.
+    pub(super) fn parameter(&self, name: &str) -> Option<String> {
+        let template = &self.route.template;
+        let (_, _, values) = fits(template, self.public)?;
+        let known = named(template, &values);
+        let (_, value) = known.into_iter().find(|(n, _)| *n == name)?;
+        let text = percent_encoding::percent_decode_str(value);
+        Some(text.decode_utf8_lossy().into_owned())
+    }
+}
+
 impl Routes {
     /// `agents` gives the connection for a scheme and authority.
     pub(super) fn new<E>(

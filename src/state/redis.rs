@@ -13,6 +13,7 @@
 //! | `{prefix:NN}t:<key>` | the context of a task |
 //! | `{prefix:NN}b:<key>` | the agent of a context |
 //! | `{prefix:NN}r:<key>` | what became of a message, as a hash: its digest, fate and task |
+//! | `{prefix:NN}l:<key>` | what a rule counts |
 //! | `{prefix:NN}epoch` | when the data began: a store without it has lost them |
 //!
 //! NN is 00, and in a cluster one of 64 by the key. None of this may be evicted (`maxmemory-policy noeviction`).
@@ -38,6 +39,7 @@ use super::{
 };
 
 pub mod address;
+mod counts;
 mod flight;
 mod keys;
 mod script;
@@ -46,7 +48,8 @@ mod table;
 mod task;
 
 pub use address::{Address, AddressError};
-use script::{Op, Wants};
+use counts::Held;
+use script::{Counting, Op, Wants};
 use task::{Answer, Command, LAST, No, Task};
 
 #[cfg(test)]
@@ -96,6 +99,7 @@ enum Note {
     Join(Key, Wants),
     Became(Key, Record),
     Forget(Key, u64),
+    Count(Counting),
     Close,
 }
 
@@ -103,6 +107,8 @@ enum Note {
 struct Shared {
     notes: Mutex<Vec<Note>>,
     news: Notify,
+    /// What calls of this process hold at once.
+    held: Mutex<Held>,
     /// Tests let the store's clock go ahead.
     shift: AtomicU64,
 }
@@ -192,6 +198,7 @@ impl Redis {
         let shared = Arc::new(Shared {
             notes: Mutex::new(vec![]),
             news: Notify::new(),
+            held: Mutex::default(),
             shift: AtomicU64::new(shift),
         });
         let this = Self {

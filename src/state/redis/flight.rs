@@ -11,7 +11,7 @@ use super::{
     Settings,
     address::Link,
     keys::Keys,
-    script::{Found, Messages, Op, Reply, Saying, Slots},
+    script::{Counts, Found, Messages, Op, Reply, Saying, Slots},
 };
 
 /// How many keys a server looks at for one step of a list.
@@ -33,6 +33,7 @@ pub(super) struct Wire {
     pub(super) keys: Keys,
     pub(super) slots: Slots,
     messages: Messages,
+    pub(super) counts: Counts,
     bind: Script,
     within: Duration,
 }
@@ -43,6 +44,7 @@ impl Wire {
         Arc::new(Self {
             keys,
             messages: Messages::new(&times, settings.message_ttl),
+            counts: Counts::new(times.lease),
             slots: Slots::new(times),
             bind: Script::new(
                 "local bound = redis.call('GET', KEYS[1])
@@ -203,7 +205,10 @@ impl Wire {
         Ok(names)
     }
 
-    async fn timed<T>(&self, said: impl Future<Output = RedisResult<T>>) -> Result<T, Fail> {
+    pub(super) async fn timed<T>(
+        &self,
+        said: impl Future<Output = RedisResult<T>>,
+    ) -> Result<T, Fail> {
         match tokio::time::timeout(self.within, said).await {
             Ok(said) => said.map_err(Fail::of),
             Err(_) => Err(Fail::Late),

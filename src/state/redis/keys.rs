@@ -49,6 +49,11 @@ impl Keys {
         self.name(key, 'r')
     }
 
+    /// What a rule counts.
+    pub(super) fn count(&self, key: Key) -> String {
+        self.name(key, 'l')
+    }
+
     /// When the data of a tag began.
     pub(super) fn epoch(&self, tag: u8) -> String {
         format!("{{{}:{tag:02}}}epoch", self.prefix)

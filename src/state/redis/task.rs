@@ -17,6 +17,7 @@ use futures_util::{
     stream::FuturesUnordered,
 };
 use redis::RedisResult;
+use smallvec::SmallVec;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, MissedTickBehavior, interval},
@@ -33,15 +34,18 @@ use super::{
     address::{Address, Link},
     flight::{Fail, Wire},
     keys::{Keys, TAGS},
-    script::{Found, Op, Reply, Saying, Wants},
+    script::{Counted, Counting, Found, Op, Reply, Saying, Wants},
     sent::Sent,
     table::{Table, There},
 };
 
 mod answers;
+mod counts;
 mod landed;
 mod retries;
 mod stand;
+
+use counts::{Outcome, Telling};
 
 /// Commands on their way at once; the others wait in the channel.
 const WINDOW: usize = 1024;
@@ -87,6 +91,8 @@ pub(super) enum Command {
     Bind(Key, Box<str>, To<Option<Box<str>>>),
     Begin(Key, Record, To<Begun>),
     List(usize, To<Vec<Shown>>),
+    Count(Counting, To<Outcome>),
+    LookAt(Counting, To<Vec<(u64, u64)>>),
 }
 
 /// What landed, and by which connection it went.
@@ -118,6 +124,9 @@ enum Landing {
     /// Of a message that was sent here.
     Said(Key, Saying, Result<Found, Fail>),
     Listed(To<Vec<Shown>>, Result<Vec<(Key, Reply)>, Fail>),
+    Taken(To<Outcome>, SmallVec<[Counted; 4]>, Result<Outcome, Fail>),
+    Counted(Result<(), Fail>),
+    LookedAt(To<Vec<(u64, u64)>>, Result<Vec<(u64, u64)>, Fail>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,6 +163,8 @@ pub(super) struct Task {
     /// Whether it has been said that the store is away.
     said: bool,
     contexts: Recent<Box<str>>,
+    /// What is still to be told of counts, and when what is held was last renewed.
+    counts: Telling,
     /// Bound while the store was away.
     bound: HashMap<Key, Box<str>>,
     /// No worker is left, or the process ends: by then this thread has to.
@@ -188,6 +199,7 @@ impl Task {
             refused: false,
             lost: false,
             said: false,
+            counts: Telling::default(),
             bound: HashMap::new(),
             ends: None,
         }
@@ -225,11 +237,13 @@ impl Task {
         };
         // Who dropped a holder and then the store left a note.
         self.read();
-        self.table.is_settled() && self.sent.is_settled() || Instant::now() >= by
+        self.table.is_settled() && self.sent.is_settled() && self.counts.is_empty()
+            || Instant::now() >= by
     }
 
     fn tick(&mut self) {
         self.table.tick();
+        self.renew_counts();
         self.sent.tick();
         (self.refused, self.lost) = (false, false);
         if self.link.is_none() && self.connecting.is_none() {
@@ -262,6 +276,7 @@ impl Task {
 
     fn tell(&mut self) {
         self.tell_of_messages();
+        self.tell_of_counts();
         while self.link.is_some() && self.flying.len() < WINDOW {
             let Some((key, token, op)) = self.table.next() else {
                 return;
@@ -291,6 +306,7 @@ impl Task {
                 Note::Join(key, of) => self.join(key, &of),
                 Note::Became(key, record) => self.sent.became(key, record),
                 Note::Forget(key, token) => self.sent.forget(key, token),
+                Note::Count(counting) => self.counts.add(counting),
                 Note::Close => self.ends = Some(Instant::now() + LAST),
             }
         }
@@ -340,6 +356,8 @@ impl Task {
                 let _ = to.send(self.bind_locally(context, agent));
             }
             Command::Begin(message, new, to) => self.begin(message, new, to),
+            Command::Count(counting, to) => self.count(counting, to),
+            Command::LookAt(counting, to) => self.look_at(counting, to),
             Command::List(limit, to) if here => {
                 let shift = self.shared.shift();
                 self.fly(|wire, link| async move {

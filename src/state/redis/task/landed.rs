@@ -35,7 +35,7 @@ impl Task {
                     self.learn_epoch(tag, said.epoch);
                 }
             }
-            Landing::Learned(said) => drop(self.heard(link, None, said)),
+            Landing::Learned(said) | Landing::Counted(said) => drop(self.heard(link, None, said)),
             Landing::ContextOf(task, to, said) => {
                 let context = self.heard(link, None, said).ok().flatten();
                 let context = context.map(String::into_boxed_str);
@@ -55,6 +55,13 @@ impl Task {
             Landing::Said(key, saying, said) => {
                 let said = self.heard(link, Some(key), said);
                 self.said_of(key, &saying, said.ok().as_ref());
+            }
+            Landing::Taken(to, of, said) => {
+                let said = self.heard(link, None, said).map_err(|_| No::Away);
+                self.taken(to, of, said);
+            }
+            Landing::LookedAt(to, said) => {
+                let _ = to.send(self.heard(link, None, said).map_err(|_| No::Away));
             }
             Landing::Listed(to, said) => {
                 let said = self.heard(link, None, said).map_err(|_| No::Away);
@@ -135,5 +142,7 @@ impl Said for Found {
 }
 
 impl Said for () {}
+impl Said for super::Outcome {}
+impl Said for Vec<(u64, u64)> {}
 impl Said for Option<String> {}
 impl Said for Vec<(Key, Reply)> {}
