@@ -5,6 +5,7 @@
 //! says is a plain function: it reads flags and counters and never waits.
 
 mod conversations;
+mod limits;
 
 use std::convert::Infallible;
 use std::io::{Error, Result};
@@ -20,6 +21,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 
 pub use conversations::{conversations, release};
+pub use limits::limits;
 
 use crate::server::{self, Peer, Running, Service, Settings};
 

@@ -15,6 +15,7 @@ use ipnet::IpNet;
 
 mod audit;
 mod conversations;
+mod limits;
 mod mean;
 mod metadata;
 mod ownership;
@@ -33,6 +34,7 @@ pub use self::conversations::{
 };
 pub use self::metadata::{MetadataRule, MetadataSource, MetadataValue};
 pub use self::ownership::{NewContexts, OfUnknown, OwnedBy, Ownership};
+pub use self::limits::{AtOnce, Concurrency, Match, Of, Part, Per, PerPeer, Quota, Rate, Rule};
 pub use self::route::{Route, Segment, Target, Template};
 pub use self::sections::{
     Binding, BytesEncoding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat,

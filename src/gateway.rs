@@ -16,6 +16,7 @@ mod exchange;
 mod followed;
 mod forward;
 mod greet;
+mod limited;
 mod making;
 mod owned;
 mod recorded;
@@ -47,6 +48,7 @@ use crate::{
     follow::Follow,
     policy::{
         conversation::Conversations,
+        limits,
         owner::{Owner, Owners},
         retry::Retries,
     },
@@ -91,6 +93,8 @@ struct Inner {
     owners: Owners,
     /// Knows callers, where it is somebody else who does.
     greeter: Option<Greeter>,
+    rules: limits::Limits,
+    peers: limits::Peers,
     follow: Follow,
     stop: CancellationToken,
     under_way: UnderWay,
@@ -139,6 +143,8 @@ impl Gateway {
         }
         self.0.conversations.tick();
         self.0.retries.tick();
+        self.0.rules.tick();
+        self.0.peers.tick();
     }
 }
 
@@ -213,10 +219,12 @@ impl Inner {
         peer: &Peer,
         to: &mut ReplyTo,
     ) -> Result<Response<Reply>, Fault> {
+        self.peers.admit(peer.addr.ip())?;
         let mut hold = self.budget.hold();
         let body = self.read_body(head, body, target, &mut hold).await?;
         asked.record.body(&body);
         let mut read = self.read(head, &body, target, asked.said, to)?;
+        let sent = body.len();
         if to.twice.is_none() && headers::is_javascript(&head.headers) {
             to.twice = Some(false);
         }
@@ -231,6 +239,9 @@ impl Inner {
         let public = card
             .then(|| self.public(head, &asked.matched, peer))
             .flatten();
+        let limited = self
+            .limit(peer, &read.call, sent, &asked.matched, to)
+            .await?;
         let by_head = || admit::asker(&head.headers, peer);
         let sender = owner.as_ref().map_or_else(by_head, Owner::asker);
         let op = read.call.op;
@@ -243,7 +254,8 @@ impl Inner {
         if to.streams() && !read.call.op.streams() {
             exchange::one_document(&mut fields);
         }
-        let permit = admitted.permit;
+        let mut permit = admitted.permit;
+        permit.limits = limited;
         let followed = read.call.op == Op::Send
             || permit.first.is_some()
             || !permit.can_be_left_at_once()

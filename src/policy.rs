@@ -6,6 +6,7 @@ pub mod caller;
 pub mod conversation;
 pub mod metadata;
 pub mod owner;
+pub mod limits;
 pub mod retry;
 
 use bytes::Bytes;
@@ -16,6 +17,7 @@ use crate::{
 };
 use conversation::Care;
 use owner::Claims;
+use limits::Guard;
 use retry::First;
 
 /// What a call was admitted with, and owes news of its answer. Dropping it settles all.
@@ -27,6 +29,8 @@ pub struct Permit {
     pub first: Option<Box<First>>,
     /// What it makes, where that is to belong to somebody.
     pub owner: Option<Box<Claims>>,
+    /// What it took of the limits.
+    pub limits: Option<Box<Guard>>,
 }
 
 impl Permit {
@@ -42,6 +46,9 @@ impl Permit {
         }
         if let Some(first) = &mut self.first {
             first.goes_out();
+        }
+        if let Some(limits) = &mut self.limits {
+            limits.goes_out();
         }
         Ok(())
     }
@@ -89,7 +96,17 @@ impl Permit {
         if let Some(first) = &mut self.first {
             first.failed(fault, answered);
         }
+        if let Some(limits) = &mut self.limits {
+            limits.failed(fault, answered);
+        }
         self.slot.failed(fault, answered)
+    }
+
+    /// So many bytes go to the client.
+    pub fn told(&mut self, bytes: usize) {
+        if let Some(limits) = &mut self.limits {
+            limits.told(bytes);
+        }
     }
 
     /// Whether ids in answers are of use.

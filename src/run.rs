@@ -19,7 +19,7 @@ use crate::{
     config::{BaseUrl, Config},
     demo,
     gateway::{self, Gateway, Greeter, Setup},
-    policy::conversation::Conversations,
+    policy::{conversation::Conversations, limits::Limits},
     reply::Reply,
     server::{self, Running, Worker},
 };
@@ -63,6 +63,8 @@ pub struct Served {
     pub conversations: Conversations,
     /// The record of calls.
     pub audit: Audit,
+    /// The limits.
+    pub rules: Limits,
 }
 
 /// Starts a gateway with these settings.
@@ -81,6 +83,7 @@ pub fn start_greeting(config: Config, greeter: Option<Greeter>) -> io::Result<Se
     let budget = setup.budget().clone();
     let conversations = setup.conversations().clone();
     let audit = setup.audit().clone();
+    let rules = setup.rules().clone();
     let running = server::start(settings, move |worker| gateway_for(&setup, &worker))?;
     let draining = running.draining();
     let ready = move || {
@@ -89,11 +92,13 @@ pub fn start_greeting(config: Config, greeter: Option<Greeter>) -> io::Result<Se
         }
         Ok(())
     };
+    let open = admin_address.is_some_and(|address| address.ip().is_loopback());
     let probes = vec![
         admin::Route::live(),
         admin::Route::ready(ready),
         admin::conversations(conversations.clone()),
-        admin::release(conversations.clone(), token),
+        admin::release(conversations.clone(), token.clone()),
+        admin::limits(rules.clone(), token, open),
     ];
     let admin = admin::start(admin_address, probes)?;
     Ok(Served {
@@ -102,6 +107,7 @@ pub fn start_greeting(config: Config, greeter: Option<Greeter>) -> io::Result<Se
         budget,
         conversations,
         audit,
+        rules,
     })
 }
 
@@ -152,6 +158,7 @@ pub fn serve(config: Config) -> io::Result<bool> {
         admin,
         conversations,
         audit,
+        rules,
         ..
     } = start(config)?;
     tracing::info!(
@@ -168,6 +175,7 @@ pub fn serve(config: Config) -> io::Result<bool> {
     if !audit.close(LAST_RECORDS) {
         tracing::error!("the audit log was not written to its end");
     }
+    rules.close();
     if !outcome.clean() {
         tracing::warn!(
             connections = outcome.connections,

@@ -8,9 +8,11 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
+pub mod counters;
 mod key;
 pub mod memory;
 pub mod owner;
+pub mod persist;
 pub mod recent;
 pub mod redis;
 pub mod retry;
@@ -70,7 +72,7 @@ pub enum Store {
     /// In this process.
     Memory(Arc<Memory>),
     /// In a Redis or Valkey that all replicas share.
-    Redis(Redis),
+    Redis(Arc<Redis>),
 }
 
 impl Settling {

@@ -14,7 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("budget", &[]),
     ("card", &["a2a", "agent", "config", "follow"]),
     ("cli", &["config"]),
-    ("config", &["cli", "state"]),
+    ("config", &["a2a", "cli", "state"]),
     ("demo", &[]),
     ("follow", &[]),
     (

@@ -2,7 +2,7 @@
 //! JSON-RPC code, reason, HTTP statuses, whose fault it is, and whether work may have begun.
 use std::borrow::Cow;
 
-use http::{HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 
 /// Whose fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,6 +264,8 @@ pub struct More {
     pub metadata: Vec<(&'static str, String)>,
     /// `WWW-Authenticate` values of a 401 or 403.
     pub challenges: Vec<HeaderValue>,
+    /// Further fields of its answer.
+    pub fields: Vec<(HeaderName, HeaderValue)>,
     /// JSON text of a 401 or 403 of the agent, which passes as it was received (errors 3).
     pub received: Option<String>,
 }

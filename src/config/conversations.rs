@@ -2,6 +2,7 @@
 //! the comments are also the descriptions in the JSON Schema.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -186,6 +187,9 @@ pub struct State {
     /// How long an answer waits for its conversation to be free in the store.
     #[serde(with = "Time")]
     pub settle_timeout: Duration,
+    /// With the memory store, the file in which the counts of limits survive a restart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub persist: Option<PathBuf>,
 }
 
 impl State {
@@ -204,6 +208,7 @@ impl Default for State {
             lease: Duration::from_secs(30),
             timeout: Duration::from_secs(1),
             settle_timeout: Duration::from_millis(100),
+            persist: None,
         }
     }
 }
@@ -235,7 +240,16 @@ pub(super) fn check(config: &Config, tree: &mut Tree) {
     if s.prefix.is_empty() || s.prefix.contains(['{', '}']) {
         tree.wrong("state.prefix", "expected a name without braces");
     }
+    if s.persist.as_ref().is_some_and(|p| p.as_os_str().is_empty()) {
+        tree.wrong("state.persist", "expected the name of a file");
+    }
     if !s.is_memory() {
+        if s.persist.is_some() {
+            tree.wrong(
+                "state.persist",
+                "is for the memory store; a shared one keeps counts itself",
+            );
+        }
         shared(config, tree);
     }
 }

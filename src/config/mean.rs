@@ -12,6 +12,7 @@ use super::audit;
 use super::conversations;
 use super::metadata;
 use super::ownership::{self, Needs};
+use super::limits as rules;
 use super::raw::{self, Raw};
 use super::route::{Route, Target, Template};
 use super::sections::{Card, Dialects, Limits};
@@ -79,6 +80,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
     card(&config.card, tree);
     limits(&config.limits, tree);
     audit::check(&config.audit, tree);
+    rules::check(&config, tree);
     if config
         .admin
         .is_some_and(|admin| admin.port() != 0 && admin == config.listen)

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::limits::{PerPeer, Rule};
 use super::units::{Size, Time};
 
 /// The binding an agent speaks.
@@ -353,6 +354,16 @@ pub struct Limits {
     /// The most calls that are followed to their end after their caller left.
     #[schemars(range(min = 1))]
     pub followers: usize,
+    /// A guard for each peer address, before anything is read of a call.
+    pub per_peer: PerPeer,
+    /// How often, how much and how many at once, for whom.
+    pub rules: Vec<Rule>,
+    /// The most counts of rules that are kept; beyond, new keys of a rule count together.
+    #[schemars(range(min = 1))]
+    pub max_keys: usize,
+    /// The most of them for contexts and parameters that one caller chooses; beyond, its others count together.
+    #[schemars(range(min = 1))]
+    pub max_minted: usize,
 }
 
 impl Default for Limits {
@@ -379,6 +390,10 @@ impl Default for Limits {
             stream_idle: Duration::from_hours(1),
             write_stall: Duration::from_mins(1),
             followers: 1024,
+            per_peer: PerPeer::default(),
+            rules: Vec::new(),
+            max_keys: 1_000_000,
+            max_minted: 10_000,
         }
     }
 }

@@ -356,6 +356,7 @@ impl Exchange {
         let hold = self.hold.another();
         let hold = std::mem::replace(&mut self.hold, hold);
         let body = hold.keep(body.unwrap_or_default());
+        self.permit.told(body.len());
         let mut response = Response::new(Reply::whole(body));
         *response.status_mut() = status;
         let fields = response.headers_mut();

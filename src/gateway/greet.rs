@@ -12,7 +12,7 @@ pub type Greeter = Arc<dyn Fn(&HeaderMap) -> Option<Caller> + Send + Sync>;
 /// Who it is by the address alone.
 pub(super) fn caller(peer: &Peer) -> Caller {
     Caller {
-        name: format!("peer:{}", peer.addr.ip()).into(),
+        name: format!("peer:{}", peer.addr.ip().to_canonical()).into(),
         ..Caller::default()
     }
 }

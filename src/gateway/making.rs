@@ -23,11 +23,13 @@ use crate::{
     policy::{
         conversation::Conversations,
         owner::Owners,
+        limits::{Clock, Limits as Rules, Peers},
         retry::{self, Retries},
     },
     reply::Speech,
     state::{
         Store,
+        counters::{Counters, memory::Local},
         memory::{self, Memory},
         owner,
         redis::{self, Address, Redis},
@@ -47,6 +49,9 @@ pub enum BadSetup {
     /// The record of calls.
     #[error(transparent)]
     Audit(#[from] BadAudit),
+    /// The file of counts.
+    #[error(transparent)]
+    Persist(std::io::Error),
 }
 
 /// What all workers share, made once.
@@ -61,6 +66,8 @@ pub struct Setup {
     owners: Owners,
     greeter: Option<Greeter>,
     audit: Audit,
+    rules: Rules,
+    peers: Peers,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
 }
@@ -74,6 +81,8 @@ impl Setup {
         let conversations = conversations(&config)?;
         let retries = retries(&config, &conversations);
         let owners = Owners::new(config.ownership.clone(), conversations.clone());
+        let rules = rules(&config, &conversations)?;
+        let peers = Peers::new(&config.limits.per_peer);
         let mut rooms = HashMap::new();
         let routes = config.routes.iter().map(|r| &r.backend);
         let mut origins: Vec<String> = routes
@@ -101,6 +110,8 @@ impl Setup {
             retries,
             owners,
             greeter: None,
+            rules,
+            peers,
             rooms,
         })
     }
@@ -120,6 +131,11 @@ impl Setup {
     /// The record of calls, for who ends it.
     pub fn audit(&self) -> &Audit {
         &self.audit
+    }
+
+    /// The rules of limits, for who looks at them.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// What bodies may hold, and hold now.
@@ -178,6 +194,8 @@ impl Setup {
             retries: self.retries.clone(),
             owners: self.owners.clone(),
             greeter: self.greeter.clone(),
+            rules: self.rules.clone(),
+            peers: self.peers.clone(),
             follow,
             stop,
             under_way: UnderWay::default(),
@@ -209,7 +227,7 @@ fn conversations(config: &Config) -> Result<Conversations, BadSetup> {
             owners: kept(config),
         };
         let redis = Redis::start(address, settings).map_err(|e| BadSetup::State(e.to_string()))?;
-        return Ok(Conversations::new(c.clone(), Store::Redis(redis)));
+        return Ok(Conversations::new(c.clone(), Store::Redis(redis.into())));
     }
     let memory = Memory::new(memory::Settings {
         times: Times {
@@ -243,6 +261,27 @@ fn retries(config: &Config, conversations: &Conversations) -> Retries {
         conflict: config.conversation.busy_status == config::BusyStatus::Conflict,
     };
     Retries::new(settings, conversations.clone())
+}
+
+fn rules(config: &Config, conversations: &Conversations) -> Result<Rules, BadSetup> {
+    let clock = Clock::wall();
+    let limits = &config.limits;
+    let local = || Local::new(limits.max_keys, limits.max_minted);
+    let counters = match conversations.store() {
+        Store::Memory(_) => match &config.state.persist {
+            Some(path) if !limits.rules.is_empty() => {
+                let clock = clock.clone();
+                Counters::persisted(local(), path, move || clock.now())
+                    .map_err(BadSetup::Persist)?
+            }
+            Some(_) | None => Counters::local(local()),
+        },
+        Store::Redis(redis) => {
+            let alone = config.state.on_error == config::OnError::Local;
+            Counters::shared(redis.clone(), local(), local(), alone)
+        }
+    };
+    Ok(Rules::new(limits, counters, clock))
 }
 
 fn agent_settings(config: &Config, origin: &str) -> Result<agent::Settings, BadSetup> {

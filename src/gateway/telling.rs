@@ -30,6 +30,9 @@ pub(super) fn refuse(to: &ReplyTo, fault: &Fault) -> Response<Reply> {
     if let Some(seconds) = fault.retry_after {
         fields.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
+    for (name, value) in &fault.more.fields {
+        fields.insert(name, value.clone());
+    }
     for challenge in &fault.more.challenges {
         fields.append(header::WWW_AUTHENTICATE, challenge.clone());
     }

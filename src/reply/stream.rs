@@ -258,6 +258,7 @@ where
 
     /// Large output stays counted until it is written.
     fn counted(&mut self, out: Vec<u8>) -> Bytes {
+        self.permit.told(out.len());
         if out.len() < FREE {
             return out.into();
         }

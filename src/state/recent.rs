@@ -43,6 +43,11 @@ impl<V> Recent<V> {
         self.young.remove(key).or_else(|| self.old.remove(key))
     }
 
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &V)> {
+        self.young.iter().chain(&self.old)
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.young.len() + self.old.len()

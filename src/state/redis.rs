@@ -15,6 +15,7 @@
 //! | `{prefix:NN}r:<key>` | what became of a message, as a hash: its digest, fate and task |
 //! | `{prefix:NN}o:<key>` | whose a task or a context is, as a digest |
 //! | `{prefix:00}pages` | the secret by which replicas know their page tokens |
+//! | `{prefix:NN}l:<key>` | what a rule counts |
 //! | `{prefix:NN}epoch` | when the data began: a store without it has lost them |
 //!
 //! NN is 00, and in a cluster one of 64 by the key. None of this may be evicted (`maxmemory-policy noeviction`).
@@ -40,6 +41,7 @@ use super::{
 };
 
 pub mod address;
+mod counts;
 mod flight;
 mod keys;
 mod owners;
@@ -49,7 +51,8 @@ mod table;
 mod task;
 
 pub use address::{Address, AddressError};
-use script::{Op, Wants};
+use counts::Held;
+use script::{Counting, Op, Wants};
 use task::{Answer, Command, LAST, No, Task};
 
 #[cfg(test)]
@@ -103,6 +106,7 @@ enum Note {
     Forget(Key, u64),
     /// Of a task or context that exists already, by its owner.
     Claim(Key, Key, oneshot::Sender<bool>),
+    Count(Counting),
     Close,
 }
 
@@ -110,6 +114,8 @@ enum Note {
 struct Shared {
     notes: Mutex<Vec<Note>>,
     news: Notify,
+    /// What calls of this process hold at once.
+    held: Mutex<Held>,
     /// Tests let the store's clock go ahead.
     shift: AtomicU64,
 }
@@ -199,6 +205,7 @@ impl Redis {
         let shared = Arc::new(Shared {
             notes: Mutex::new(vec![]),
             news: Notify::new(),
+            held: Mutex::default(),
             shift: AtomicU64::new(shift),
         });
         let this = Self {

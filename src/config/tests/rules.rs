@@ -221,3 +221,47 @@ routes:
     assert_eq!(routes[0].path.segments().len(), 5);
     assert_eq!(routes[0].backend.authority, "host");
 }
+
+#[test]
+fn rules_of_limits_are_checked() {
+    let text = "\
+backend: {url: 'http://agent'}
+limits:
+  per_peer: {burst: 5}
+  rules:
+    - {name: 'no name', key: [caller], rate: {limit: 1, per: 1s}}
+    - {name: a, key: [], concurrency: {limit: 1}}
+    - {name: a, key: [global, caller], rate: {limit: 1, per: 1s}}
+    - {name: b, key: [route.room], quota: {limit: 1, per: rolling 1h}}
+    - {name: c, key: [caller]}
+    - {name: d, key: [caller], rate: {limit: 1, per: 1s}, concurrency: {limit: 0}}
+    - {name: e, key: [user], quota: {limit: 1, per: year}}
+    - {name: f, key: [tenant], match: {operations: [Send]}, quota: {limit: 1, time_zone: Mars/Base}}
+    - {name: g, key: [tenant], rate: {limit: 5}}
+";
+    let told = wrong(text);
+    for says in [
+        "limits.per_peer.burst: line 3: expected a rate",
+        "limits.rules[0].name: line 5: expected a name",
+        "limits.rules[1].key: line 6: expected what is counted apart",
+        "limits.rules[2].name: line 7: another rule",
+        "limits.rules[2].key: line 7: global stands alone",
+        "limits.rules[3].key: line 8: no route has this parameter",
+        "limits.rules[4]: line 9: expected one of rate, quota and concurrency",
+        "limits.rules[5]: line 10: expected one of rate",
+        "limits.rules[5].concurrency.limit: line 10: expected more than 0",
+        "limits.rules[6].key",
+        "limits.rules[6].quota.per: line 11: expected hour, day, month",
+        "limits.rules[7].match.operations[0]: line 12: expected the name of an operation",
+        "limits.rules[7].quota.time_zone: line 12: expected a time zone",
+        "limits.rules[8].rate.per: line 13: expected at least a microsecond",
+    ] {
+        assert!(told.contains(says), "{says}\n{told}");
+    }
+    let config = good(
+        "routes: [{path: '/{room}', backend: 'http://a/{room}'}]\nlimits: {rules: [{name: r, key: [route.room, caller], \
+         quota: {of: response_bytes, limit: 10MiB, per: rolling 24h}}]}\n",
+    );
+    let quota = config.limits.rules[0].quota.as_ref().unwrap();
+    assert_eq!(quota.per, Per::Rolling(Duration::from_hours(24)));
+}

@@ -12,7 +12,7 @@ use super::{
     address::Link,
     keys::Keys,
     owners::Scripts,
-    script::{Found, Messages, Op, Reply, Saying, Slots},
+    script::{Counts, Found, Messages, Op, Reply, Saying, Slots},
 };
 
 /// How many keys a server looks at for one step of a list.
@@ -34,6 +34,7 @@ pub(super) struct Wire {
     pub(super) keys: Keys,
     pub(super) slots: Slots,
     messages: Messages,
+    pub(super) counts: Counts,
     bind: Script,
     pub(super) owned: Scripts,
     within: Duration,
@@ -45,6 +46,7 @@ impl Wire {
         Arc::new(Self {
             keys,
             messages: Messages::new(&times, settings.message_ttl),
+            counts: Counts::new(times.lease),
             slots: Slots::new(times),
             bind: Script::new(
                 "local bound = redis.call('GET', KEYS[1])

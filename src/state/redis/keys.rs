@@ -59,6 +59,11 @@ impl Keys {
         format!("{{{}:00}}pages", self.prefix)
     }
 
+    /// What a rule counts.
+    pub(super) fn count(&self, key: Key) -> String {
+        self.name(key, 'l')
+    }
+
     /// When the data of a tag began.
     pub(super) fn epoch(&self, tag: u8) -> String {
         format!("{{{}:{tag:02}}}epoch", self.prefix)

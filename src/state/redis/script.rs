@@ -7,8 +7,10 @@ use serde::Deserialize;
 
 use super::super::slot::{Asker, End, Entry, Holder, Mark, Millis, Newcomer, Phase, Times, millis};
 
+mod counts;
 mod message;
 
+pub(super) use counts::{Counted, Counting, Counts, Doing};
 pub(super) use message::{Found, Messages, Saying};
 
 /// How long a store that lost its data admits nobody, while replicas put their slots back.

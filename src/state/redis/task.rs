@@ -17,6 +17,7 @@ use futures_util::{
     stream::FuturesUnordered,
 };
 use redis::RedisResult;
+use smallvec::SmallVec;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, MissedTickBehavior, interval},
@@ -34,18 +35,20 @@ use super::{
     flight::{Fail, Wire},
     keys::{Keys, TAGS},
     owners::{Ask, Landing as OwnedLanding},
-    script::{Found, Op, Reply, Saying, Wants},
+    script::{Counted, Counting, Found, Op, Reply, Saying, Wants},
     sent::Sent,
     table::{Table, There},
 };
 
 mod answers;
+mod counts;
 mod landed;
 mod owners;
 mod retries;
 mod stand;
 
 use self::owners::Owed;
+use counts::{Outcome, Telling};
 
 /// Commands on their way at once; the others wait in the channel.
 const WINDOW: usize = 1024;
@@ -92,6 +95,8 @@ pub(super) enum Command {
     Begin(Key, Record, To<Begun>),
     List(usize, To<Vec<Shown>>),
     Owned(Ask),
+    Count(Counting, To<Outcome>),
+    LookAt(Counting, To<Vec<(u64, u64)>>),
 }
 
 /// What landed, and by which connection it went.
@@ -124,6 +129,9 @@ enum Landing {
     Said(Key, Saying, Result<Found, Fail>),
     Listed(To<Vec<Shown>>, Result<Vec<(Key, Reply)>, Fail>),
     Owned(OwnedLanding),
+    Taken(To<Outcome>, SmallVec<[Counted; 4]>, Result<Outcome, Fail>),
+    Counted(Result<(), Fail>),
+    LookedAt(To<Vec<(u64, u64)>>, Result<Vec<(u64, u64)>, Fail>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +168,8 @@ pub(super) struct Task {
     /// Whether it has been said that the store is away.
     said: bool,
     contexts: Recent<Box<str>>,
+    /// What is still to be told of counts, and when what is held was last renewed.
+    counts: Telling,
     /// Bound while the store was away.
     bound: HashMap<Key, Box<str>>,
     owed: Owed,
@@ -195,6 +205,7 @@ impl Task {
             refused: false,
             lost: false,
             said: false,
+            counts: Telling::default(),
             bound: HashMap::new(),
             owed: Owed::default(),
             ends: None,
@@ -233,12 +244,13 @@ impl Task {
         };
         // Who dropped a holder and then the store left a note.
         self.read();
-        self.table.is_settled() && self.sent.is_settled() && self.owed.is_empty()
-            || Instant::now() >= by
+        let told = self.owed.is_empty() && self.counts.is_empty();
+        self.table.is_settled() && self.sent.is_settled() && told || Instant::now() >= by
     }
 
     fn tick(&mut self) {
         self.table.tick();
+        self.renew_counts();
         self.sent.tick();
         self.tell_owed(false);
         (self.refused, self.lost) = (false, false);
@@ -272,6 +284,7 @@ impl Task {
 
     fn tell(&mut self) {
         self.tell_of_messages();
+        self.tell_of_counts();
         while self.link.is_some() && self.flying.len() < WINDOW {
             let Some((key, token, op)) = self.table.next() else {
                 return;
@@ -302,6 +315,7 @@ impl Task {
                 Note::Became(key, record) => self.sent.became(key, record),
                 Note::Forget(key, token) => self.sent.forget(key, token),
                 Note::Claim(what, owner, to) => self.owe(what, owner, to),
+                Note::Count(counting) => self.counts.add(counting),
                 Note::Close => self.ends = Some(Instant::now() + LAST),
             }
         }
@@ -352,6 +366,8 @@ impl Task {
             }
             Command::Begin(message, new, to) => self.begin(message, new, to),
             Command::Owned(ask) => self.ask_owned(ask),
+            Command::Count(counting, to) => self.count(counting, to),
+            Command::LookAt(counting, to) => self.look_at(counting, to),
             Command::List(limit, to) if here => {
                 let shift = self.shared.shift();
                 self.fly(|wire, link| async move {

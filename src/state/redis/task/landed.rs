@@ -35,7 +35,7 @@ impl Task {
                     self.learn_epoch(tag, said.epoch);
                 }
             }
-            Landing::Learned(said) => drop(self.heard(link, None, said)),
+            Landing::Learned(said) | Landing::Counted(said) => drop(self.heard(link, None, said)),
             Landing::ContextOf(task, to, said) => {
                 let context = self.heard(link, None, said).ok().flatten();
                 let context = context.map(String::into_boxed_str);
@@ -57,6 +57,13 @@ impl Task {
                 self.said_of(key, &saying, said.ok().as_ref());
             }
             Landing::Owned(landed) => self.land_owned(link, landed),
+            Landing::Taken(to, of, said) => {
+                let said = self.heard(link, None, said).map_err(|_| No::Away);
+                self.taken(to, of, said);
+            }
+            Landing::LookedAt(to, said) => {
+                let _ = to.send(self.heard(link, None, said).map_err(|_| No::Away));
+            }
             Landing::Listed(to, said) => {
                 let said = self.heard(link, None, said).map_err(|_| No::Away);
                 let shown = |(key, said): (Key, Reply)| Shown {
@@ -139,5 +146,7 @@ impl Said for () {}
 impl Said for bool {}
 impl Said for [u8; 32] {}
 impl Said for Vec<Option<Key>> {}
+impl Said for super::Outcome {}
+impl Said for Vec<(u64, u64)> {}
 impl Said for Option<String> {}
 impl Said for Vec<(Key, Reply)> {}

@@ -90,7 +90,7 @@ impl Stores {
         let stores = [0, 1].map(|r| {
             let (store, hand) = far.starts(r);
             far.hands.push(hand);
-            Store::Redis(store)
+            Store::Redis(store.into())
         });
         (Self::Redis(Box::new(far)), stores)
     }
@@ -102,7 +102,7 @@ impl Stores {
             Self::Redis(far) => {
                 let (store, hand) = far.starts(r);
                 far.hands[r] = hand;
-                Store::Redis(store)
+                Store::Redis(store.into())
             }
         }
     }

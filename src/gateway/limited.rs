@@ -1,0 +1,34 @@
+//! What a call takes of the limits.
+use super::{Inner, Peer, greet, routes::Matched};
+use crate::{
+    a2a::{Call, Fault, reply::ReplyTo},
+    policy::limits::{Asked, Guard},
+};
+
+impl Inner {
+    /// Takes what the call needs of all rules, before its conversation.
+    pub(super) async fn limit(
+        &self,
+        peer: &Peer,
+        call: &Call,
+        bytes: usize,
+        matched: &Matched<'_>,
+        to: &ReplyTo,
+    ) -> Result<Option<Box<Guard>>, Fault> {
+        if !self.rules.on() {
+            return Ok(None);
+        }
+        let caller = greet::caller(peer);
+        let parameter = |name: &str| matched.parameter(name);
+        let asked = Asked {
+            caller: &caller,
+            op: call.op,
+            dialect: to.dialect.name(),
+            context: call.facts.context.as_deref(),
+            parameter: &parameter,
+            bytes,
+        };
+        // Boxed: what is off must not make every call's future large.
+        Box::pin(self.rules.take(&asked)).await
+    }
+}

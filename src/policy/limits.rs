@@ -1,0 +1,204 @@
+//! How often, how much and how many at once: the rules of `limits`. All rules that concern a call are taken together, or
+//! none of them is; what a call that never reached its agent took is given back.
+//!
+//! ```text
+//! take ─► refused: nothing was taken
+//!   └───► Guard ─► dropped, or failed before the agent can have seen it ─► all is given back
+//!            └───► goes_out ─► bytes and seconds are charged as they pass ─► dropped: what is held at once is free
+//! ```
+//! The counts lie in [`crate::state::counters`]. Who may ask is known before; only what callers choose themselves, a
+//! context or a parameter of a path, makes keys that they could make up: those are bounded for each of them.
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+mod clock;
+mod guard;
+mod peers;
+mod rule;
+mod told;
+mod window;
+
+pub use clock::Clock;
+pub use guard::Guard;
+pub use peers::Peers;
+
+use rule::Rule;
+
+use super::caller::Caller;
+use crate::{
+    a2a::{Fault, Op},
+    config,
+    state::{
+        Key,
+        counters::{Ask, Counters, Level, Micros, What},
+        recent::Recent,
+    },
+};
+
+/// So many keys are known by name, for operators.
+const NAMED: usize = 10_000;
+
+/// All rules, over all workers.
+#[derive(Clone)]
+pub struct Limits(Option<Arc<Inner>>);
+
+struct Inner {
+    rules: Vec<Rule>,
+    counters: Counters,
+    clock: Clock,
+    /// Names that no two calls share.
+    calls: AtomicU64,
+    /// What keys stand for.
+    names: Mutex<Recent<(u8, What, Box<str>)>>,
+}
+
+/// A call, as rules see it.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// Who asks.
+    pub caller: &'a Caller,
+    /// For what.
+    pub op: Op,
+    /// How the client speaks.
+    pub dialect: &'static str,
+    /// The conversation.
+    pub context: Option<&'a str>,
+    /// The parameters of the route's path.
+    pub parameter: &'a (dyn Fn(&str) -> Option<String> + Sync),
+    /// The bytes of its body.
+    pub bytes: usize,
+}
+
+/// How full the count of one key of a rule is.
+#[derive(Clone, Debug)]
+pub struct Usage {
+    /// The rule's name.
+    pub rule: Option<String>,
+    /// What the key stands for.
+    pub key: String,
+    /// Used: calls of a rate that are not at rest, or what a quota counts.
+    pub used: u64,
+    /// How much there is.
+    pub limit: Option<u64>,
+    /// When its window ends, in seconds from now.
+    pub resets: Option<u64>,
+}
+
+impl Limits {
+    /// No rule, or those of the settings, counted there.
+    pub fn new(settings: &config::Limits, counters: Counters, clock: Clock) -> Self {
+        if settings.rules.is_empty() {
+            return Self(None);
+        }
+        Self(Some(Arc::new(Inner {
+            rules: settings.rules.iter().map(Rule::new).collect(),
+            counters,
+            clock,
+            calls: AtomicU64::new(uuid::Uuid::new_v4().as_u64_pair().0),
+            names: Mutex::new(Recent::new(NAMED)),
+        })))
+    }
+
+    /// Whether there is any rule.
+    pub const fn on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Takes what the call needs of all rules that concern it.
+    pub async fn take(&self, asked: &Asked<'_>) -> Result<Option<Box<Guard>>, Fault> {
+        let Some(inner) = &self.0 else {
+            return Ok(None);
+        };
+        let now = inner.clock.now();
+        let mut asks: SmallVec<[Ask; 4]> = SmallVec::new();
+        for (number, rule) in inner.rules.iter().enumerate() {
+            asks.extend(rule.ask(number, asked, now));
+        }
+        if asks.is_empty() {
+            return Ok(None);
+        }
+        let call = inner.calls.fetch_add(1, Relaxed);
+        let taken = match inner.counters.take(&asks, call, now).await {
+            Ok(Ok(taken)) => taken,
+            Ok(Err(refused)) => {
+                let rule = &inner.rules[usize::from(asks[refused.which].rule)];
+                return Err(told::refusal(rule, &refused));
+            }
+            Err(trouble) => return Err(super::conversation::away(trouble)),
+        };
+        for (one, ask) in taken.of.iter().zip(&asks) {
+            if one.new {
+                inner.remember(one.key, ask, asked);
+            }
+        }
+        let rules = asks.iter().map(|ask| ask.rule).collect();
+        Ok(Some(Box::new(Guard::new(
+            self, taken, rules, call, asked.op,
+        ))))
+    }
+
+    /// Up to `limit` counts, as they are.
+    pub async fn usage(&self, limit: usize) -> Result<Vec<Usage>, crate::state::Trouble> {
+        let Some(inner) = &self.0 else {
+            return Ok(vec![]);
+        };
+        let now = inner.clock.now();
+        let known: Vec<(Key, What)> = {
+            let names = inner.names.lock();
+            let all = names.iter().take(limit);
+            all.map(|(key, (_, what, _))| (*key, *what)).collect()
+        };
+        let levels = inner.counters.list(limit, &known, now).await?;
+        Ok(levels.iter().map(|level| inner.shown(level, now)).collect())
+    }
+
+    /// At the end of the process: what is counted gets into its file.
+    pub fn close(&self) {
+        if let Some(inner) = &self.0 {
+            inner.counters.close();
+        }
+    }
+
+    /// Once a second, by anybody: forgets what is at rest.
+    pub fn tick(&self) {
+        if let Some(inner) = &self.0 {
+            inner.clock.set();
+            inner.counters.tick(inner.clock.now());
+        }
+    }
+}
+
+impl Inner {
+    fn remember(&self, key: Key, ask: &Ask, asked: &Asked<'_>) {
+        let rule = &self.rules[usize::from(ask.rule)];
+        let name = if key == ask.key {
+            rule.shown(asked)
+        } else {
+            "all others".to_owned()
+        };
+        self.names
+            .lock()
+            .put(key, (ask.rule, ask.what, name.into()));
+    }
+
+    fn shown(&self, level: &Level, now: Micros) -> Usage {
+        let known = self.names.lock().get(&level.key).cloned();
+        let rule = known.as_ref().map(|(n, _, _)| &self.rules[usize::from(*n)]);
+        let left = level.until.map(|until| until.saturating_sub(now));
+        Usage {
+            rule: rule.map(|rule| rule.name.clone()),
+            key: known.map_or_else(|| level.key.to_string(), |(_, _, name)| name.into()),
+            used: rule.map_or(level.used, |rule| rule.used(level.used)),
+            limit: rule.map(Rule::limit),
+            resets: left.map(|left| left.div_ceil(1_000_000)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

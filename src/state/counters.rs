@@ -1,0 +1,342 @@
+//! What rules count: how often, how much in a window, how many at once. A call takes from all its counts together, or
+//! from none.
+//!
+//! | Count | Kept as |
+//! |---|---|
+//! | rate | one word: when it will be at rest again (GCRA's theoretical arrival time) |
+//! | window of the calendar | its end, and what was used |
+//! | rolling window | what was used in each of 17 sixteenths of it, so that any time of its length holds no more |
+//! | at once | how many |
+//!
+//! Times are microseconds since 1970, by the wall: they outlive a process, and replicas share them.
+use std::{io, path::Path, sync::Arc};
+
+use smallvec::SmallVec;
+
+pub mod memory;
+mod ring;
+mod saved;
+
+use super::{Key, Trouble, persist::Persist, redis::Redis};
+use memory::Local;
+pub use ring::{PARTS, Ring};
+
+/// Microseconds since 1970, or a time of that many.
+pub type Micros = u64;
+
+/// A key that was chosen for what is held at once keeps its place so long.
+const HELD: Micros = 60_000_000;
+
+/// What is taken of one count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// One call of a rate: one each `interval`, and what is `tolerance` early.
+    Rate {
+        /// Between two calls.
+        interval: Micros,
+        /// How far before its time a call may come.
+        tolerance: Micros,
+    },
+    /// Of a window that ends then.
+    Window {
+        /// Its end.
+        until: Micros,
+        /// How much there is.
+        limit: u64,
+        /// How much is taken; nothing, where it is known only later: then something must be left.
+        cost: u64,
+    },
+    /// Of a window that rolls, in parts of this length.
+    Rolling {
+        /// A sixteenth of it.
+        part: Micros,
+        /// How much there is.
+        limit: u64,
+        /// How much is taken.
+        cost: u64,
+    },
+    /// One of so many at once.
+    AtOnce {
+        /// How many.
+        limit: u32,
+    },
+}
+
+/// A wish: what is to be taken of the count under this key.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    /// The count.
+    pub key: Key,
+    /// The number of its rule.
+    pub rule: u8,
+    /// Who chose a part of the key itself, as a digest. Callers have a share of such keys; beyond it the others of the
+    /// caller are one count.
+    pub minted: Option<u32>,
+    /// What is taken.
+    pub what: What,
+}
+
+/// What was taken of one count.
+#[derive(Clone, Copy, Debug)]
+pub struct One {
+    /// The count.
+    pub key: Key,
+    /// What was taken.
+    pub what: What,
+    /// Nobody had this count before.
+    pub new: bool,
+}
+
+/// What was taken together.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// When.
+    pub at: Micros,
+    /// Of what, in the order of the wishes.
+    pub of: SmallVec<[One; 2]>,
+    /// In this process, while the store of all replicas was away.
+    pub alone: bool,
+}
+
+/// Why nothing was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Which wish; the one that takes longest.
+    pub which: usize,
+    /// When to come again, from now.
+    pub wait: Micros,
+    /// What is left of it now.
+    pub left: u64,
+}
+
+/// How full a count is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// The count.
+    pub key: Key,
+    /// Used now: of a rate, the microseconds until it is at rest.
+    pub used: u64,
+    /// The end of its window, where that has one.
+    pub until: Option<Micros>,
+}
+
+impl Ask {
+    /// The count of all keys of its rule for which there is no room, or of those beyond a caller's share.
+    pub(crate) fn others(&self, by: u32) -> Key {
+        Key::of(&["others", &self.rule.to_string(), &by.to_string()])
+    }
+}
+
+/// When a rate's next call conforms: how long to wait and nothing taken, or its new word.
+pub const fn gcra(
+    word: Micros,
+    now: Micros,
+    interval: Micros,
+    tolerance: Micros,
+) -> Result<Micros, Micros> {
+    // More than a whole burst cannot be owed: what says more was written before the clock was set back. It is as if
+    // all but one call had been made.
+    let most = now.saturating_add(tolerance).saturating_add(interval);
+    let owed = if word > most {
+        now.saturating_add(tolerance)
+    } else {
+        word
+    };
+    if owed > now.saturating_add(tolerance) {
+        return Err(owed - now - tolerance);
+    }
+    let from = if owed > now { owed } else { now };
+    Ok(from.saturating_add(interval))
+}
+
+/// Where counts are kept.
+pub struct Counters {
+    local: Arc<Local>,
+    /// The file of this process.
+    persist: Option<Persist>,
+    shared: Option<Shared>,
+}
+
+/// A store of all replicas.
+struct Shared {
+    redis: Arc<Redis>,
+    /// The keys that callers chose here, so that nobody fills the store.
+    chosen: Local,
+    /// Each goes on by itself while it is away.
+    alone: bool,
+}
+
+impl Counters {
+    /// In this process.
+    pub fn local(local: Local) -> Self {
+        Self {
+            local: Arc::new(local),
+            persist: None,
+            shared: None,
+        }
+    }
+
+    /// In this process, and in a file of it.
+    pub fn persisted(
+        local: Local,
+        path: &Path,
+        now: impl Fn() -> Micros + Send + 'static,
+    ) -> io::Result<Self> {
+        let local = Arc::new(local);
+        let persist = Persist::start(path, local.clone(), now)?;
+        Ok(Self {
+            local,
+            persist: Some(persist),
+            shared: None,
+        })
+    }
+
+    /// In the store of all replicas; in this process while that is away, if they go on `alone` then.
+    /// `chosen` bounds the keys that callers choose: those in the store are not counted.
+    pub fn shared(redis: Arc<Redis>, local: Local, chosen: Local, alone: bool) -> Self {
+        let shared = Some(Shared {
+            redis,
+            chosen,
+            alone,
+        });
+        Self {
+            local: Arc::new(local),
+            persist: None,
+            shared,
+        }
+    }
+
+    /// Takes all that is asked for, or nothing and says why. `call` is the call's own name.
+    pub async fn take(
+        &self,
+        asks: &[Ask],
+        call: u64,
+        now: Micros,
+    ) -> Result<Result<Taken, Refused>, Trouble> {
+        let Some(shared) = &self.shared else {
+            return Ok(self.local.take(asks, now));
+        };
+        let settled: SmallVec<[Ask; 4]> = asks.iter().map(|ask| shared.settle(ask, now)).collect();
+        match shared.redis.take_counts(&settled, call).await {
+            Err(_) if shared.alone => {}
+            said => return said,
+        }
+        let mut said = self.local.take(asks, now);
+        if let Ok(taken) = &mut said {
+            taken.alone = true;
+            for one in &taken.of {
+                self.tell(one.key, one.what);
+            }
+        }
+        Ok(said)
+    }
+
+    /// What was taken alone of a quota is told when the store is back.
+    fn tell(&self, key: Key, what: What) {
+        let (What::Window { cost, .. } | What::Rolling { cost, .. }) = what else {
+            return;
+        };
+        if let Some(shared) = &self.shared
+            && cost > 0
+        {
+            shared.redis.charge_count(key, what);
+        }
+    }
+
+    /// Gives back what was taken. Not waited for.
+    pub fn give_back(&self, taken: &Taken, call: u64) {
+        match &self.shared {
+            None => self.local.give_back(taken),
+            Some(shared) => {
+                let mut told = taken.clone();
+                if taken.alone {
+                    self.local.give_back(taken);
+                    told.of.retain(|one| {
+                        matches!(one.what, What::Window { .. } | What::Rolling { .. })
+                    });
+                }
+                if !told.of.is_empty() {
+                    shared.redis.give_counts(&told, call);
+                }
+            }
+        }
+    }
+
+    /// What was taken at once ends. Not waited for.
+    pub fn release(&self, taken: &Taken, call: u64) {
+        for one in &taken.of {
+            if !matches!(one.what, What::AtOnce { .. }) {
+                continue;
+            }
+            match &self.shared {
+                Some(shared) if !taken.alone => shared.redis.release_count(one.key, call),
+                Some(_) | None => self.local.release(one.key),
+            }
+        }
+    }
+
+    /// More was used of what was taken from, whatever is left. Not waited for.
+    pub fn charge(&self, taken: &Taken, key: Key, what: What, now: Micros) {
+        if self.shared.is_none() || taken.alone {
+            self.local.charge(key, what, now);
+        }
+        self.tell(key, what);
+    }
+
+    /// How full the counts are: those of this process up to `limit`, or of a shared store those that are `known`.
+    pub async fn list(
+        &self,
+        limit: usize,
+        known: &[(Key, What)],
+        now: Micros,
+    ) -> Result<Vec<Level>, Trouble> {
+        match &self.shared {
+            None => Ok(self.local.list(limit, now)),
+            Some(shared) => shared.redis.look_at_counts(known).await,
+        }
+    }
+
+    /// At the end of the process: lets what is counted get into its file.
+    pub fn close(&self) {
+        if let Some(persist) = &self.persist {
+            persist.close();
+        }
+    }
+
+    /// Once a second, by anybody: forgets what is at rest.
+    pub fn tick(&self, now: Micros) {
+        self.local.tick(now);
+        if let Some(shared) = &self.shared {
+            shared.chosen.tick(now);
+        }
+    }
+}
+
+impl Shared {
+    /// The same wish, where its caller has chosen too many keys, under the key of all others.
+    fn settle(&self, ask: &Ask, now: Micros) -> Ask {
+        let key = match ask.minted {
+            Some(by) => self.chosen.settle(ask, by, now),
+            None => ask.key,
+        };
+        Ask { key, ..*ask }
+    }
+}
+
+impl What {
+    /// How long its count may say anything.
+    const fn lasts(self, now: Micros) -> Micros {
+        match self {
+            Self::Rate {
+                interval,
+                tolerance,
+            } => interval.saturating_add(tolerance),
+            Self::Window { until, .. } => until.saturating_sub(now),
+            Self::Rolling { part, .. } => part.saturating_mul(PARTS + 1),
+            Self::AtOnce { .. } => HELD,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

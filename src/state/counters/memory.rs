@@ -1,0 +1,326 @@
+//! Counts of one process: sharded maps under short locks. A call locks the shards of all its counts, in their order,
+//! looks at all, and then takes from all.
+//!
+//! A count that is at rest says nothing that an absent one does not, and is forgotten. What is left is bounded: beyond
+//! `keys`, new ones of a rule count together, and so do those beyond `share` that one caller chose itself. So whoever
+//! makes up keys gains nothing by it and takes no count from others.
+//!
+//! Memory: a rate takes a slot of 32 bytes, another count one of 48, and a map is never emptier than 7 of 16 slots
+//! while it grows: at most 80 and 112 bytes a key, and 152 more for a rolling window.
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+};
+
+use parking_lot::{Mutex, MutexGuard};
+use smallvec::SmallVec;
+
+mod shard;
+
+use super::{Ask, Level, Micros, One, Refused, Taken, What, saved::Saved};
+use crate::state::Key;
+use shard::{Count, Kept, Shard, Word};
+
+/// Locks, so that workers seldom meet at one.
+const SHARDS: usize = 64;
+/// When to come again who finds too many at once: nobody knows, so a moment.
+const MOMENT: Micros = 1_000_000;
+
+/// The counts of this process.
+pub struct Local {
+    shards: Vec<Mutex<Shard>>,
+    /// Keys in all shards.
+    held: AtomicUsize,
+    keys: usize,
+    share: u32,
+    /// How many keys callers chose.
+    minted: Mutex<HashMap<u32, u32>>,
+    /// The shard that is swept next.
+    sweep: AtomicUsize,
+    /// Whether changes are noted, for who saves them.
+    saves: AtomicBool,
+}
+
+type Locked<'a> = SmallVec<[(usize, MutexGuard<'a, Shard>); 2]>;
+
+fn place(key: Key) -> usize {
+    usize::from(key.0[15]) % SHARDS
+}
+
+impl Local {
+    /// None yet: at most so many keys, and so many that one caller chooses.
+    pub fn new(keys: usize, share: usize) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            held: AtomicUsize::new(0),
+            keys,
+            share: u32::try_from(share).unwrap_or(u32::MAX),
+            minted: Mutex::default(),
+            sweep: AtomicUsize::new(0),
+            saves: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes all, or nothing and says why.
+    pub fn take(&self, asks: &[Ask], now: Micros) -> Result<Taken, Refused> {
+        let mut of: SmallVec<[One; 2]> = asks
+            .iter()
+            .map(|ask| One {
+                key: self.settle_on(ask),
+                what: ask.what,
+                new: false,
+            })
+            .collect();
+        let mut locked = self.lock(of.iter().map(|one| one.key));
+        let mut refused: Option<Refused> = None;
+        for (which, one) in of.iter().enumerate() {
+            let shard = find(&mut locked, one.key);
+            if let Err((wait, left)) = shard.look(one, now)
+                && refused.is_none_or(|before| before.wait < wait)
+            {
+                refused = Some(Refused { which, wait, left });
+            }
+        }
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+        let saves = self.saves.load(Relaxed);
+        for (one, ask) in of.iter_mut().zip(asks) {
+            let by = ask.minted.filter(|_| one.key == ask.key).unwrap_or(0);
+            let shard = find(&mut locked, one.key);
+            one.new = shard.take(one, by, now);
+            if saves {
+                shard.changed.insert(one.key);
+            }
+            if one.new {
+                self.held.fetch_add(1, Relaxed);
+                self.count_minted(by, 1);
+            }
+        }
+        Ok(Taken {
+            at: now,
+            of,
+            alone: false,
+        })
+    }
+
+    /// The key that a wish is counted under: its own, where there is one already or there is room.
+    fn settle_on(&self, ask: &Ask) -> Key {
+        let full = self.held.load(Relaxed) >= self.keys;
+        let greedy = ask.minted.filter(|by| self.minted_by(*by) >= self.share);
+        if !full && greedy.is_none() || self.shards[place(ask.key)].lock().has(ask) {
+            return ask.key;
+        }
+        ask.others(greedy.filter(|_| !full).unwrap_or(0))
+    }
+
+    /// The key to count a chosen one under in another store, and a place for it here while that may say anything.
+    pub(super) fn settle(&self, ask: &Ask, by: u32, now: Micros) -> Key {
+        let interval = ask.what.lasts(now);
+        let what = What::Rate {
+            interval,
+            tolerance: 0,
+        };
+        let key = self.settle_on(&Ask { what, ..*ask });
+        if key == ask.key {
+            let rest = now.saturating_add(interval);
+            let mut shard = self.shards[place(key)].lock();
+            let new = shard.rates.insert(key, Word { rest, by }).is_none();
+            drop(shard);
+            if new {
+                self.held.fetch_add(1, Relaxed);
+                self.count_minted(by, 1);
+            }
+        }
+        key
+    }
+
+    fn minted_by(&self, by: u32) -> u32 {
+        self.minted.lock().get(&by).copied().unwrap_or(0)
+    }
+
+    fn count_minted(&self, by: u32, more: i32) {
+        if by == 0 {
+            return;
+        }
+        let mut counts = self.minted.lock();
+        let count = counts.entry(by).or_default();
+        *count = count.saturating_add_signed(more);
+        if *count == 0 {
+            counts.remove(&by);
+        }
+    }
+
+    /// In their order, so that no two calls wait for each other.
+    fn lock(&self, keys: impl Iterator<Item = Key>) -> Locked<'_> {
+        let mut places: SmallVec<[usize; 4]> = keys.map(place).collect();
+        places.sort_unstable();
+        places.dedup();
+        let lock = |at: usize| (at, self.shards[at].lock());
+        places.into_iter().map(lock).collect()
+    }
+
+    /// Gives back what was taken.
+    pub fn give_back(&self, taken: &Taken) {
+        for one in &taken.of {
+            let mut shard = self.shards[place(one.key)].lock();
+            shard.give_back(one, taken.at);
+            if self.saves.load(Relaxed) {
+                shard.changed.insert(one.key);
+            }
+        }
+    }
+
+    /// One of what was taken ends.
+    pub fn release(&self, key: Key) {
+        let mut shard = self.shards[place(key)].lock();
+        if let Some(Count { count, .. }) = shard.others.get_mut(&key)
+            && let Kept::AtOnce(count) = count
+        {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    /// More was used of a window that was taken from, whatever is left of it.
+    pub fn charge(&self, key: Key, what: What, now: Micros) {
+        let mut shard = self.shards[place(key)].lock();
+        let one = One {
+            key,
+            what,
+            new: false,
+        };
+        if shard.take(&one, 0, now) {
+            self.held.fetch_add(1, Relaxed); // it was at rest in between
+        }
+        if self.saves.load(Relaxed) {
+            shard.changed.insert(key);
+        }
+    }
+
+    /// Up to `limit` counts.
+    pub fn list(&self, limit: usize, now: Micros) -> Vec<Level> {
+        let mut all = vec![];
+        for shard in &self.shards {
+            let shard = shard.lock();
+            let left = limit - all.len();
+            all.extend(shard.levels(now).take(left));
+        }
+        all
+    }
+
+    /// From now on changes are noted: who calls this asks for them.
+    pub fn saves(&self) {
+        self.saves.store(true, Relaxed);
+    }
+
+    /// What has changed since this was last asked: as it is now, nothing if it is at rest.
+    pub fn changed(&self, now: Micros) -> Vec<(Key, Option<Vec<u8>>)> {
+        let mut all = vec![];
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            let changed = std::mem::take(&mut shard.changed);
+            all.extend(changed.into_iter().map(|key| (key, shard.saved(key, now))));
+        }
+        all
+    }
+
+    /// These could not be saved.
+    pub fn change_again(&self, keys: impl Iterator<Item = Key>) {
+        for key in keys {
+            self.shards[place(key)].lock().changed.insert(key);
+        }
+    }
+
+    /// A count as it was saved. False if it says nothing any more.
+    pub fn restore(&self, key: Key, saved: &[u8], now: Micros) -> bool {
+        let Some((saved, by)) = Saved::read(saved) else {
+            return false;
+        };
+        let mut shard = self.shards[place(key)].lock();
+        let kept = match saved {
+            Saved::Rate { rest } => {
+                if rest > now {
+                    shard.rates.insert(key, Word { rest, by });
+                }
+                rest > now
+            }
+            Saved::Window { until, used } => {
+                let count = Kept::Window { until, used };
+                shard.put(key, Count { count, by }, now)
+            }
+            Saved::Rolling { part, ring } => {
+                let count = Kept::Rolling(Box::new((part, ring)));
+                shard.put(key, Count { count, by }, now)
+            }
+        };
+        if kept {
+            self.held.fetch_add(1, Relaxed);
+            self.count_minted(by, 1);
+        } else {
+            shard.changed.insert(key); // it is to go from the file
+        }
+        kept
+    }
+
+    /// The memory of all keys.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        let of = |shard: &Mutex<Shard>| {
+            let shard = shard.lock();
+            let slots = |capacity: usize| (capacity * 8).div_ceil(7).next_power_of_two();
+            slots(shard.rates.capacity()) * (size_of::<(Key, Word)>() + 1)
+                + slots(shard.others.capacity()) * (size_of::<(Key, Count)>() + 1)
+        };
+        self.shards.iter().map(of).sum()
+    }
+
+    /// Keys that are kept.
+    pub fn held(&self) -> usize {
+        self.held.load(Relaxed)
+    }
+
+    /// Forgets what is at rest, in one shard.
+    pub fn tick(&self, now: Micros) {
+        let next = self.sweep.fetch_add(1, Relaxed) % SHARDS;
+        self.sweep(next, now);
+    }
+
+    fn sweep(&self, next: usize, now: Micros) {
+        let mut gone: HashMap<u32, i32> = HashMap::new();
+        let mut shard = self.shards[next].lock();
+        let shard = &mut *shard;
+        let saves = self.saves.load(Relaxed);
+        let before = shard.len();
+        shard.rates.retain(|key, word| {
+            let keep = word.rest > now;
+            if saves && !keep {
+                shard.changed.insert(*key);
+            }
+            if !keep {
+                *gone.entry(word.by).or_default() -= 1;
+            }
+            keep
+        });
+        shard.others.retain(|key, count| {
+            let keep = !count.count.is_at_rest(now);
+            if saves && !keep {
+                shard.changed.insert(*key);
+            }
+            if !keep {
+                *gone.entry(count.by).or_default() -= 1;
+            }
+            keep
+        });
+        self.held.fetch_sub(before - shard.len(), Relaxed);
+        shard.shrink();
+        for (by, less) in gone {
+            self.count_minted(by, less);
+        }
+    }
+}
+
+fn find<'a>(locked: &'a mut Locked<'_>, key: Key) -> &'a mut Shard {
+    let at = place(key);
+    let found = locked.iter_mut().find(|(place, _)| *place == at);
+    &mut found.expect("the shards of all keys are locked").1
+}
