@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+mod auth;
 mod conversations;
 mod mean;
 mod raw;
@@ -24,6 +25,9 @@ mod tree;
 mod units;
 mod url;
 
+pub use self::auth::{
+    Algorithm, ApiKeys, Credentials, Jwt, Key, Oauth2, SecretHeader, Way, keys, variable,
+};
 pub use self::conversations::{
     BusyStatus, ByMessageId, Conversation, OnBusy, OnError, Retry, State, StoreUrl,
 };
@@ -54,6 +58,8 @@ pub struct Config {
     pub log: Level,
     /// How the log is written.
     pub log_format: LogFormat,
+    /// Who is let in: the ways, in this order.
+    pub auth: Vec<Way>,
     /// The agent behind the gateway.
     pub backend: Backend,
     /// Further agents, each below a path of its own.
@@ -109,6 +115,8 @@ pub struct Backend {
     pub card_path: String,
     /// Whether a stream is read to its end after its client left.
     pub follow_streams: bool,
+    /// What it is shown in place of the caller's own credentials.
+    pub credentials: Option<Credentials>,
 }
 
 /// Browsers and proxies in front.

@@ -12,9 +12,12 @@ mod admit;
 mod again;
 mod body;
 mod cors;
+mod credentials;
 mod exchange;
+mod fetch;
 mod followed;
 mod forward;
+mod greet;
 mod making;
 mod routes;
 mod telling;
@@ -40,7 +43,7 @@ use crate::{
     card::Cards,
     config,
     follow::Follow,
-    policy::{conversation::Conversations, retry::Retries},
+    policy::{callers::Callers, conversation::Conversations, retry::Retries},
     reply::{Reply, Speech},
 };
 
@@ -78,6 +81,9 @@ struct Inner {
     budget: Budget,
     conversations: Conversations,
     retries: Retries,
+    auth: greet::Auth,
+    callers: Callers,
+    credentials: credentials::Credentials,
     follow: Follow,
     stop: CancellationToken,
     under_way: UnderWay,
@@ -120,6 +126,8 @@ impl Gateway {
         }
         self.0.conversations.tick();
         self.0.retries.tick();
+        self.0.auth.sweep();
+        self.0.credentials.sweep();
     }
 }
 
@@ -178,6 +186,7 @@ impl Inner {
         peer: &Peer,
         to: &mut ReplyTo,
     ) -> Result<Response<Reply>, Fault> {
+        let met = self.auth.greet(&head.headers, peer).await?;
         let mut hold = self.budget.hold();
         let body = self.read_body(head, body, target, &mut hold).await?;
         let mut read = self.read(head, &body, target, asked.said, to)?;
@@ -185,14 +194,19 @@ impl Inner {
             to.twice = Some(false);
         }
         drop(body); // what is still needed of it is in the call
+        greet::Auth::may(&met, read.call.op, &asked.matched.route.name)?;
+        self.notice(&met, &mut read, &head.headers, to);
         self.allowed(&read)?;
         let report = telling::wants_report(&head.headers);
         let card = read.call.op == Op::ExtendedCard;
         let public = card
             .then(|| self.public(head, &asked.matched, peer))
             .flatten();
-        let sender = admit::asker(&head.headers, peer);
+        let sender = met.asker();
+        let sender = sender.unwrap_or_else(|| admit::asker(&head.headers, peer));
         let mut fields = self.up(&read, head, to, peer);
+        self.auth.keep_back(&met, &mut fields);
+        self.credentials.put(&mut fields).await?;
         let admitted = self
             .admit(&mut read, &asked.matched, &fields, sender, to)
             .await?;
@@ -220,6 +234,7 @@ impl Inner {
             look: admitted.look,
             answered: false,
             hold,
+            met,
         };
         let work: Work = Box::pin(exchange.run());
         if followed {

@@ -2,7 +2,9 @@
 //! Policies see facts read from canonical text, never the client's spelling, and never talk to the agent.
 use http::HeaderMap;
 
+pub mod auth;
 pub mod caller;
+pub mod callers;
 pub mod conversation;
 pub mod retry;
 

@@ -69,6 +69,7 @@ pub fn start(config: Config) -> io::Result<Served> {
     let setup = Setup::new(config).map_err(io::Error::other)?;
     let budget = setup.budget().clone();
     let conversations = setup.conversations().clone();
+    let callers = setup.callers().clone();
     let running = server::start(settings, move |worker| gateway_for(&setup, &worker))?;
     let draining = running.draining();
     let ready = move || {
@@ -81,6 +82,11 @@ pub fn start(config: Config) -> io::Result<Served> {
         admin::Route::live(),
         admin::Route::ready(ready),
         admin::conversations(conversations.clone()),
+        admin::callers(
+            callers,
+            admin_address.is_some_and(|at| at.ip().is_loopback()),
+            token.as_deref(),
+        ),
         admin::release(conversations.clone(), token),
     ];
     let admin = admin::start(admin_address, probes)?;

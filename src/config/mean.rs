@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use super::auth;
 use super::conversations;
 use super::raw::{self, Raw};
 use super::route::{Route, Target, Template};
@@ -48,6 +49,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         workers: workers(raw.workers, tree),
         log: raw.log,
         log_format: raw.log_format,
+        auth: raw.auth,
         backend: backend(raw.backend, tree),
         routes: routes(&raw.routes, tree),
         dialects: raw.dialects,
@@ -63,6 +65,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         drain: raw.drain,
     };
     dialects(&config.dialects, tree);
+    auth::check(&config, tree);
     conversations::check(&config, tree);
     card(&config.card, tree);
     limits(&config.limits, tree);
@@ -173,6 +176,7 @@ fn backend(raw: raw::Backend, tree: &mut Tree) -> Backend {
         ca_file: raw.ca_file,
         card_path: raw.card_path,
         follow_streams: raw.follow_streams,
+        credentials: raw.credentials,
     }
 }
 

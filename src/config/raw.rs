@@ -7,6 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::auth::{Credentials, Way};
 use super::conversations::{Conversation, Retry, State, StoreUrl};
 use super::sections::{
     Binding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat, Push, Stream,
@@ -37,6 +38,8 @@ pub(super) struct Raw {
     pub(super) log: Level,
     /// How the log is written.
     pub(super) log_format: LogFormat,
+    /// Who is let in: the ways, in this order.
+    pub(super) auth: Vec<Way>,
     /// The agent behind the gateway.
     pub(super) backend: Backend,
     /// Further agents, each below a path of its own.
@@ -98,6 +101,9 @@ pub(super) struct Backend {
     pub(super) card_path: String,
     /// Read a stream to its end after its client left, for an agent that stops when nobody listens.
     pub(super) follow_streams: bool,
+    /// What it is shown in place of the callers' own credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) credentials: Option<Credentials>,
 }
 
 /// Calls below a path go to an agent of their own.
@@ -190,6 +196,7 @@ impl Default for Raw {
             workers: 0,
             log: Level::default(),
             log_format: LogFormat::default(),
+            auth: vec![Way::Passthrough],
             backend: Backend::default(),
             routes: Vec::new(),
             dialects: Dialects::default(),
@@ -222,6 +229,7 @@ impl Default for Backend {
             ca_file: None,
             card_path: "/.well-known/agent-card.json".to_owned(),
             follow_streams: false,
+            credentials: None,
         }
     }
 }

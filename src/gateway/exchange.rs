@@ -12,12 +12,14 @@ mod trouble;
 use trouble::unanswered;
 
 use super::{
-    Inner, forward, routes,
+    Inner, forward,
+    greet::Met,
+    routes,
     telling::{log_losses, losses_value, put_framing, put_version},
 };
 use crate::{
     a2a::{
-        Binding, Call, Dialect, Fault, Op, Shape,
+        Binding, Call, Dialect, Fault, Kind, Op, Shape,
         answer::{self, Document, Public, Seen},
         fault::Blame,
         headers,
@@ -51,6 +53,8 @@ pub(super) struct Exchange {
     /// The agent has answered: what fails from now on says nothing about whether it began.
     pub(super) answered: bool,
     pub(super) hold: Hold,
+    /// Who called.
+    pub(super) met: Met,
 }
 
 impl Exchange {
@@ -65,6 +69,14 @@ impl Exchange {
                 return self.say(&said);
             }
             let done = self.exchange().await;
+            if self.met.waits_for_answer() {
+                let good = match &done {
+                    Ok(_) => Some(true),
+                    Err(fault) if fault.kind == Kind::Unauthenticated => Some(false),
+                    Err(_) => None,
+                };
+                Box::pin(self.gateway.auth.answered(&mut self.met, good)).await;
+            }
             if let Err(fault) = &done {
                 let ours = fault.blame == Blame::Gateway;
                 if !(self.answered && ours) {
@@ -121,6 +133,7 @@ impl Exchange {
             look: false,
             answered: false,
             hold: gateway.budget.hold(),
+            met: Met::new(Arc::default()),
         }
     }
 
@@ -212,6 +225,9 @@ impl Exchange {
             within: self.gateway.limits.send,
         };
         stream.owes(std::mem::take(&mut self.permit), onward);
+        if let Some(outlived) = self.met.outlived() {
+            stream.ends_with(outlived);
+        }
         if let Some(task) = task {
             stream = stream.task_first(task);
         }
@@ -286,6 +302,7 @@ impl Exchange {
         let none = Public {
             interfaces: vec![],
             push: false,
+            security: None,
         };
         if to.op == Some(Op::ExtendedCard) && self.public.is_none() {
             return Err(Fault::params("the request's Host is not an address"));

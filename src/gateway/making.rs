@@ -6,7 +6,12 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Gateway, Inner, Routes, under_way::UnderWay};
+use super::{
+    Gateway, Inner, Routes,
+    credentials::{Credentials, Own},
+    greet::{Auth, Ways},
+    under_way::UnderWay,
+};
 use crate::{
     a2a::{
         Dialect,
@@ -20,6 +25,7 @@ use crate::{
     follow::Follow,
     json::Limits,
     policy::{
+        callers::Callers,
         conversation::Conversations,
         retry::{self, Retries},
     },
@@ -30,6 +36,7 @@ use crate::{
         redis::{self, Address, Redis},
         slot::Times,
     },
+    watch::Watch,
 };
 
 /// Why no gateway can be made of these settings.
@@ -38,6 +45,9 @@ pub enum BadSetup {
     /// The way to an agent.
     #[error(transparent)]
     Agent(#[from] BadSettings),
+    /// Who is let in, or what the agent is shown.
+    #[error("auth: {0}")]
+    Auth(String),
     /// The state store.
     #[error("state.store: {0}")]
     State(String),
@@ -52,6 +62,10 @@ pub struct Setup {
     budget: Budget,
     conversations: Conversations,
     retries: Retries,
+    ways: Arc<Ways>,
+    own: Arc<Own>,
+    callers: Callers,
+    _watch: Watch,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
 }
@@ -64,6 +78,11 @@ impl Setup {
         let budget = Budget::new(config.limits.buffered);
         let conversations = conversations(&config)?;
         let retries = retries(&config, &conversations);
+        let callers = Callers::new(config.admin.is_some());
+        let mut files = vec![];
+        let ways = Ways::new(&config, &mut files)?;
+        let own = Own::new(&config, &mut files)?;
+        let watch = Watch::start(files).map_err(|e| BadSetup::Auth(e.to_string()))?;
         let mut rooms = HashMap::new();
         let routes = config.routes.iter().map(|r| &r.backend);
         let mut origins: Vec<String> = routes
@@ -87,6 +106,10 @@ impl Setup {
             budget,
             conversations,
             retries,
+            ways: ways.into(),
+            own: own.into(),
+            callers,
+            _watch: watch,
             rooms,
         })
     }
@@ -94,6 +117,11 @@ impl Setup {
     /// All conversations, for who looks after them.
     pub fn conversations(&self) -> &Conversations {
         &self.conversations
+    }
+
+    /// Who calls how.
+    pub fn callers(&self) -> &Callers {
+        &self.callers
     }
 
     /// What bodies may hold, and hold now.
@@ -120,6 +148,9 @@ impl Setup {
             Ok(agent)
         })?;
         let dialect = dialect(&config.backend);
+        let fetches = self.ways.fetches(config)?;
+        let auth = Auth::new(self.ways.clone(), fetches, follow.clone());
+        let credentials = Credentials::new(self.own.clone(), config, follow.clone())?;
         Ok(Gateway(Arc::new(Inner {
             routes,
             dialect,
@@ -149,6 +180,9 @@ impl Setup {
             budget: self.budget.clone(),
             conversations: self.conversations.clone(),
             retries: self.retries.clone(),
+            auth,
+            callers: self.callers.clone(),
+            credentials,
             follow,
             stop,
             under_way: UnderWay::default(),

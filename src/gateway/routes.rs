@@ -15,6 +15,8 @@ use crate::{
 
 /// One way to an agent.
 pub(super) struct Route {
+    /// What settings call it: its path, or `/` for the only agent of a gateway without routes.
+    pub(super) name: String,
     /// Where clients find it; empty for the only agent of a gateway without routes.
     template: Vec<Segment>,
     /// Where it is.
@@ -127,6 +129,7 @@ impl Routes {
         for r in &config.routes {
             let origin = format!("{}://{}", r.backend.scheme, r.backend.authority);
             all.push(Arc::new(Route {
+                name: r.path.to_string(),
                 template: r.path.segments().to_vec(),
                 target: r.backend.path.segments().to_vec(),
                 plain: None,
@@ -147,6 +150,7 @@ impl Routes {
         if let Some(url) = &config.backend.url {
             let origin = format!("{}://{}", url.scheme(), url.authority());
             all.push(Arc::new(Route {
+                name: "/".to_owned(),
                 template: vec![],
                 target: vec![],
                 plain: Some(Plain::new(&origin, url.path())),
