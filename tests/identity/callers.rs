@@ -85,8 +85,10 @@ fn a_credential_that_passes_through_counts_once_the_agent_has_accepted_it() {
     let house = House::before(agent, "", "admin: 127.0.0.1:0");
     let send = |token: &str| house.send(J10, &bearer(token)).status();
     for n in 0..5 {
-        assert_eq!(send(&format!("made-up-{n}")), 401);
-        send("eve");
+        for _ in 0..2 {
+            assert_eq!(send(&format!("made-up-{n}")), 401);
+            send("eve");
+        }
     }
     assert_eq!(names(&house), ["peer:127.0.0.1"]);
     assert_eq!(send("ann"), 200); // which accepts it
