@@ -120,6 +120,7 @@ fn answers(
     let public = Public {
         interfaces: vec![],
         push: false,
+        security: None,
     };
     let mut to = ReplyTo::new(client);
     to.op = Some(Op::Send);

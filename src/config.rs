@@ -14,6 +14,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 mod audit;
+mod auth;
 mod conversations;
 mod limits;
 mod mean;
@@ -29,12 +30,15 @@ mod units;
 mod url;
 
 pub use self::audit::{Audit, Capture, Keep, OnFull};
+pub use self::auth::{
+    Algorithm, ApiKeys, Credentials, Jwt, Key, Oauth2, SecretHeader, Way, keys, variable,
+};
 pub use self::conversations::{
     BusyStatus, ByMessageId, Conversation, OnBusy, OnError, Retry, State, StoreUrl,
 };
+pub use self::limits::{AtOnce, Concurrency, Match, Of, Part, Per, PerPeer, Quota, Rate, Rule};
 pub use self::metadata::{MetadataRule, MetadataSource, MetadataValue};
 pub use self::ownership::{NewContexts, OfUnknown, OwnedBy, Ownership};
-pub use self::limits::{AtOnce, Concurrency, Match, Of, Part, Per, PerPeer, Quota, Rate, Rule};
 pub use self::route::{Route, Segment, Target, Template};
 pub use self::sections::{
     Binding, BytesEncoding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat,
@@ -62,6 +66,8 @@ pub struct Config {
     pub log: Level,
     /// How the log is written.
     pub log_format: LogFormat,
+    /// Who is let in: the ways, in this order.
+    pub auth: Vec<Way>,
     /// The agent behind the gateway.
     pub backend: Backend,
     /// Further agents, each below a path of its own.
@@ -123,6 +129,8 @@ pub struct Backend {
     pub card_path: String,
     /// Whether a stream is read to its end after its client left.
     pub follow_streams: bool,
+    /// What it is shown in place of the caller's own credentials.
+    pub credentials: Option<Credentials>,
 }
 
 /// Browsers and proxies in front.

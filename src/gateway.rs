@@ -12,7 +12,9 @@ mod admit;
 mod again;
 mod body;
 mod cors;
+mod credentials;
 mod exchange;
+mod fetch;
 mod followed;
 mod forward;
 mod greet;
@@ -47,6 +49,7 @@ use crate::{
     config,
     follow::Follow,
     policy::{
+        callers::Callers,
         conversation::Conversations,
         limits,
         owner::{Owner, Owners},
@@ -95,6 +98,9 @@ struct Inner {
     greeter: Option<Greeter>,
     rules: limits::Limits,
     peers: limits::Peers,
+    auth: greet::Auth,
+    callers: Callers,
+    credentials: credentials::Credentials,
     follow: Follow,
     stop: CancellationToken,
     under_way: UnderWay,
@@ -145,6 +151,8 @@ impl Gateway {
         self.0.retries.tick();
         self.0.rules.tick();
         self.0.peers.tick();
+        self.0.auth.sweep();
+        self.0.credentials.sweep();
     }
 }
 
@@ -199,7 +207,7 @@ impl Inner {
         to: &mut ReplyTo,
     ) -> Result<Asked<'p>, Fault> {
         let matched = self.routes.find(path)?;
-        record.route(&matched.route.label);
+        record.route(&matched.route.name);
         let said = headers::version(&head.headers, head.uri.query(), &self.accepts.versions);
         to.dialect = detect::likely(matched.rest, said.as_ref().ok().copied().flatten());
         Ok(Asked {
@@ -220,6 +228,8 @@ impl Inner {
         to: &mut ReplyTo,
     ) -> Result<Response<Reply>, Fault> {
         self.peers.admit(peer.addr.ip())?;
+        let met = self.auth.greet(&head.headers, peer).await?;
+        asked.record.caller(&met.caller);
         let mut hold = self.budget.hold();
         let body = self.read_body(head, body, target, &mut hold).await?;
         asked.record.body(&body);
@@ -230,9 +240,11 @@ impl Inner {
         }
         asked.record.asked(&read.call, to.dialect, self.dialect);
         drop(body); // what is still needed of it is in the call
+        greet::Auth::may(&met, read.call.op, &asked.matched.route.name)?;
+        self.notice(&met, &mut read, &head.headers, to);
         self.allowed(&read)?;
         let owner = self
-            .mind(&mut read, &asked.matched, &head.headers, peer)
+            .mind(&mut read, &asked.matched, &head.headers, &met.caller)
             .await?;
         let report = telling::wants_report(&head.headers);
         let card = read.call.op == Op::ExtendedCard;
@@ -240,12 +252,14 @@ impl Inner {
             .then(|| self.public(head, &asked.matched, peer))
             .flatten();
         let limited = self
-            .limit(peer, &read.call, sent, &asked.matched, to)
+            .limit(&met.caller, &read.call, sent, &asked.matched, to)
             .await?;
-        let by_head = || admit::asker(&head.headers, peer);
-        let sender = owner.as_ref().map_or_else(by_head, Owner::asker);
+        let sender = owner.as_ref().map(Owner::asker).or_else(|| met.asker());
+        let sender = sender.unwrap_or_else(|| admit::asker(&head.headers, peer));
         let op = read.call.op;
         let mut fields = self.up(&read, head, to, peer);
+        self.auth.keep_back(&met, &mut fields);
+        self.credentials.put(&mut fields).await?;
         let mut admitted = self
             .admit(&mut read, &asked.matched, &fields, sender, to)
             .await?;
@@ -277,6 +291,7 @@ impl Inner {
             answered: false,
             hold,
             record: asked.record.clone(),
+            met,
         };
         let work: Work = Box::pin(exchange.run());
         if followed {

@@ -8,9 +8,10 @@
 //! fails becomes an answer in the client's dialect ([`a2a::reply`]).
 //!
 //! # Who may use whom
-//! Imports go down only, and `tests/imports.rs` checks it: [`json`], [`sse`], [`agent`], [`budget`], [`follow`] and
-//! [`state`] use nothing of ours; [`a2a`] uses `json` and `sse` and does no I/O; [`policy`] uses `a2a` and `state`;
-//! [`audit`] uses `a2a` and `policy`; [`reply`] uses these, `sse` and `budget`; [`gateway`] and [`card`] use all of them; [`server`] knows none of
+//! Imports go down only, and `tests/imports.rs` checks it: [`json`], [`sse`], [`agent`], [`budget`], [`follow`],
+//! [`kept`], [`watch`] and [`state`] use nothing of ours (but `kept`, which is followed); [`a2a`] uses `json` and
+//! `sse` and does no I/O; [`policy`] uses `a2a` and `state`; [`audit`] uses `a2a` and `policy`; [`reply`] uses these,
+//! `sse` and `budget`; [`gateway`] and [`card`] use all of them; [`server`] knows none of
 //! them; [`run`] puts the parts together.
 pub mod a2a;
 pub mod admin;
@@ -24,6 +25,7 @@ pub mod demo;
 pub mod follow;
 pub mod gateway;
 pub mod json;
+pub mod kept;
 pub mod log;
 pub mod policy;
 pub mod reply;
@@ -32,3 +34,4 @@ pub mod server;
 pub mod sse;
 pub mod state;
 pub mod translate;
+pub mod watch;

@@ -2,11 +2,13 @@
 //! Policies see facts read from canonical text, never the client's spelling, and never talk to the agent.
 use http::HeaderMap;
 
+pub mod auth;
 pub mod caller;
+pub mod callers;
 pub mod conversation;
+pub mod limits;
 pub mod metadata;
 pub mod owner;
-pub mod limits;
 pub mod retry;
 
 use bytes::Bytes;
@@ -16,8 +18,8 @@ use crate::{
     state::Settling,
 };
 use conversation::Care;
-use owner::Claims;
 use limits::Guard;
+use owner::Claims;
 use retry::First;
 
 /// What a call was admitted with, and owes news of its answer. Dropping it settles all.

@@ -84,6 +84,7 @@ pub fn start_greeting(config: Config, greeter: Option<Greeter>) -> io::Result<Se
     let conversations = setup.conversations().clone();
     let audit = setup.audit().clone();
     let rules = setup.rules().clone();
+    let callers = setup.callers().clone();
     let running = server::start(settings, move |worker| gateway_for(&setup, &worker))?;
     let draining = running.draining();
     let ready = move || {
@@ -97,6 +98,7 @@ pub fn start_greeting(config: Config, greeter: Option<Greeter>) -> io::Result<Se
         admin::Route::live(),
         admin::Route::ready(ready),
         admin::conversations(conversations.clone()),
+        admin::callers(callers, open, token.as_deref()),
         admin::release(conversations.clone(), token.clone()),
         admin::limits(rules.clone(), token, open),
     ];

@@ -208,6 +208,7 @@ impl Job {
         let public = Public {
             interfaces: vec![],
             push: true,
+            security: None,
         };
         let to = self.reply_to(&body);
         let told = answer::document(&to, self.from, op, &body, &public, &self.options)?;

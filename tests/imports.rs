@@ -20,11 +20,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "gateway",
         &[
-            "a2a", "agent", "audit", "budget", "card", "config", "follow", "json", "policy",
-            "reply", "state",
+            "a2a", "agent", "audit", "budget", "card", "config", "follow", "json", "kept",
+            "policy", "reply", "state", "watch",
         ],
     ),
     ("json", &[]),
+    ("kept", &["follow"]),
     ("log", &["config"]),
     ("policy", &["a2a", "config", "state"]),
     (
@@ -37,6 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("sse", &[]),
     ("state", &[]),
     ("translate", &["a2a", "cli", "json"]),
+    ("watch", &[]),
 ];
 
 /// Parts that do no I/O and know no time, and what that forbids.

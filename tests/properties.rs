@@ -252,6 +252,7 @@ fn read_everything(bytes: &Bytes, op: Op) {
     let public = Public {
         interfaces: vec![],
         push: false,
+        security: None,
     };
     for dialect in ALL {
         let mut to = ReplyTo::new(dialect);

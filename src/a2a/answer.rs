@@ -12,7 +12,7 @@ use super::{
     rpc,
     shape::{
         Loss, Notes, Options, Shape, Version, View,
-        card::{self, Interface},
+        card::{self, Interface, Security},
     },
 };
 use crate::json::{self, As, Form, Node, Obj};
@@ -34,6 +34,8 @@ pub struct Public {
     pub interfaces: Vec<Interface>,
     /// Whether it lets webhooks be registered.
     pub push: bool,
+    /// What it asks for before it lets anybody in, where the agent alone does not decide.
+    pub security: Option<Security>,
 }
 
 /// A document for the client.
@@ -220,6 +222,9 @@ fn lower_card(
     card::lift(card, notes)?;
     if let Some(public) = public {
         card::rewrite(card, &public.interfaces, public.push)?;
+        if let Some(security) = &public.security {
+            card::secure(card, security)?;
+        }
     }
     card::lower(card, view, notes)
 }

@@ -10,7 +10,7 @@ use super::{
     reply::ReplyTo,
     rest::{self, Found},
     rpc,
-    shape::{Loss, Notes, Options, Shape, Version},
+    shape::{Loss, Notes, Options, Shape, Version, old::Old},
 };
 use crate::json::{self, Obj};
 
@@ -33,6 +33,8 @@ pub struct Read {
     pub lost: Vec<Loss>,
     /// Its message's id is one of ours: whoever sends the message again cannot know it.
     pub made_id: bool,
+    /// What of it is written as it was before.
+    pub old: Old,
 }
 
 /// Reads a JSON-RPC request. `to` learns the id and the method's version, also from one that is refused.
@@ -200,6 +202,7 @@ fn lift(
         call,
         lost: notes.lost,
         made_id: notes.made_id,
+        old: notes.old,
     })
 }
 

@@ -11,6 +11,7 @@ use crate::{
 };
 
 pub mod card;
+pub mod old;
 mod v03;
 mod v03_kind;
 mod v03_proto;
@@ -155,6 +156,8 @@ pub struct Notes<'o> {
     pub twice: Option<bool>,
     /// The message came without an id, and was given one.
     pub made_id: bool,
+    /// What the client writes as it was before.
+    pub old: old::Old,
     /// The context to name where the agent left it out and v0.3 requires it.
     pub context: Option<String>,
     /// At most so many messages of history in a task (v1.0 3.2.4).
@@ -172,6 +175,7 @@ impl<'o> Notes<'o> {
             strict: false,
             twice: None,
             made_id: false,
+            old: old::Old::default(),
             context: None,
             history: None,
             last: false,

@@ -9,10 +9,11 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::audit;
+use super::auth;
 use super::conversations;
+use super::limits as rules;
 use super::metadata;
 use super::ownership::{self, Needs};
-use super::limits as rules;
 use super::raw::{self, Raw};
 use super::route::{Route, Target, Template};
 use super::sections::{Card, Dialects, Limits};
@@ -52,6 +53,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         workers: workers(raw.workers, tree),
         log: raw.log,
         log_format: raw.log_format,
+        auth: raw.auth,
         backend: backend(raw.backend, tree),
         routes: routes(&raw.routes, tree),
         metadata: metadata::rules("metadata", &raw.metadata, &BTreeSet::new(), tree),
@@ -70,11 +72,11 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         drain: raw.drain,
     };
     dialects(&config.dialects, tree);
+    auth::check(&config, tree);
     conversations::check(&config, tree);
-    // No section says either of them yet: until one does, nothing can belong to anybody.
     let needs = Needs {
-        auth: false,
-        credentials: false,
+        auth: config.auth.iter().any(|way| way.verifies()),
+        credentials: config.backend.credentials.is_some(),
     };
     ownership::check(&config.ownership, needs, tree);
     card(&config.card, tree);
@@ -188,6 +190,7 @@ fn backend(raw: raw::Backend, tree: &mut Tree) -> Backend {
         ca_file: raw.ca_file,
         card_path: raw.card_path,
         follow_streams: raw.follow_streams,
+        credentials: raw.credentials,
     }
 }
 

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::audit::Audit;
+use super::auth::{Credentials, Way};
 use super::conversations::{Conversation, Retry, State, StoreUrl};
 use super::metadata::RuleSaid;
 use super::ownership::Ownership;
@@ -40,6 +41,8 @@ pub(super) struct Raw {
     pub(super) log: Level,
     /// How the log is written.
     pub(super) log_format: LogFormat,
+    /// Who is let in: the ways, in this order.
+    pub(super) auth: Vec<Way>,
     /// The agent behind the gateway.
     pub(super) backend: Backend,
     /// Further agents, each below a path of its own.
@@ -107,6 +110,9 @@ pub(super) struct Backend {
     pub(super) card_path: String,
     /// Read a stream to its end after its client left, for an agent that stops when nobody listens.
     pub(super) follow_streams: bool,
+    /// What it is shown in place of the callers' own credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) credentials: Option<Credentials>,
 }
 
 /// Calls below a path go to an agent of their own.
@@ -202,6 +208,7 @@ impl Default for Raw {
             workers: 0,
             log: Level::default(),
             log_format: LogFormat::default(),
+            auth: vec![Way::Passthrough],
             backend: Backend::default(),
             routes: Vec::new(),
             metadata: Vec::new(),
@@ -237,6 +244,7 @@ impl Default for Backend {
             ca_file: None,
             card_path: "/.well-known/agent-card.json".to_owned(),
             follow_streams: false,
+            credentials: None,
         }
     }
 }

@@ -71,12 +71,16 @@ fn collect(root: &Value, schema: &Value, at: &str, keys: &mut BTreeSet<String>) 
     let dot = if at.is_empty() { "" } else { "." };
     for (key, below) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{at}{dot}{key}");
-        assert!(below["description"].is_string(), "{path} has a description");
+        // A word of several has it around itself.
+        let told = below["description"].is_string() || schema["description"].is_string();
+        assert!(told, "{path} has a description");
         collect(root, below, &path, keys);
         keys.insert(path);
     }
-    for form in schema["anyOf"].as_array().into_iter().flatten() {
-        collect(root, form, at, keys);
+    for forms in ["anyOf", "oneOf"] {
+        for form in schema[forms].as_array().into_iter().flatten() {
+            collect(root, form, at, keys);
+        }
     }
     if schema["items"].is_object() {
         collect(root, &schema["items"], &format!("{at}[]"), keys);
@@ -195,12 +199,12 @@ limits:
 ";
     let expected = "\
 listen: line 1: expected an address and a port, such as 127.0.0.1:8080 or [::]:8080
-wokers: line 2: unknown key; known here: listen, public_url, admin, admin_token_file, workers, log, log_format, backend, routes, metadata, dialects, compat, stream, conversation, retry, state, ownership, push, card, http, limits, audit, drain
+wokers: line 2: unknown key; known here: listen, public_url, admin, admin_token_file, workers, log, log_format, auth, backend, routes, metadata, dialects, compat, stream, conversation, retry, state, ownership, push, card, http, limits, audit, drain
 log: line 3: expected one of: error, warn, info, debug, trace, off
 backend.url: line 5: an address must not hold credentials
 backend.wait: line 6: expected a time such as 250ms, 30s, 10m or 1h
 backend.version: line 7: expected one of: 1.0, 0.3
-backend.retries: line 8: unknown key; known here: url, binding, version, http2, max_connections, wait, idle, subscribe_verb, rest_content_type, ca_file, card_path, follow_streams
+backend.retries: line 8: unknown key; known here: url, binding, version, http2, max_connections, wait, idle, subscribe_verb, rest_content_type, ca_file, card_path, follow_streams, credentials
 routes[0].backend: line 11: the path and the backend must have the same parameters
 routes[1].path: line 12: a path must not end in `v1`, which means v0.3 REST
 routes[1].backend: line 12: every route has a path and a backend

@@ -43,8 +43,17 @@ enum Value {
 impl Tree {
     /// Parses `text`. What is no YAML at all ends here.
     pub(super) fn parse(text: &str) -> Result<Self, Mistakes> {
+        Self::parse_within(text, 1)
+    }
+
+    /// The same for a file that lists much: it may have ten times as many values.
+    pub(super) fn parse_long(text: &str) -> Result<Self, Mistakes> {
+        Self::parse_within(text, 10)
+    }
+
+    fn parse_within(text: &str, times: usize) -> Result<Self, Mistakes> {
         // A file with nothing but comments holds no document; it means the defaults.
-        let parsed: Option<Value> = serde_saphyr::from_str_with_options(text, options())
+        let parsed: Option<Value> = serde_saphyr::from_str_with_options(text, options(times))
             .map_err(|error| no_yaml(&error))?;
         let mut root = parsed.unwrap_or(Value::Nothing);
         let mut lines = BTreeMap::new();
@@ -137,17 +146,17 @@ impl Tree {
     }
 }
 
-fn options() -> serde_saphyr::Options {
+fn options(times: usize) -> serde_saphyr::Options {
     let budget = serde_saphyr::budget! {
         max_depth: 16,
         max_documents: 1,
-        max_nodes: 100_000,
-        max_events: 200_000,
+        max_nodes: times * 100_000,
+        max_events: times * 200_000,
         max_aliases: 1_000,
         max_anchors: 1_000,
         max_recorded_anchor_events: 100_000,
         max_recorded_anchor_bytes: 4 * 1024 * 1024,
-        max_total_scalar_bytes: 4 * 1024 * 1024,
+        max_total_scalar_bytes: times * 4 * 1024 * 1024,
     };
     let alias_limits = serde_saphyr::alias_limits! {
         max_total_replayed_events: 100_000,

@@ -12,12 +12,14 @@ mod trouble;
 use trouble::unanswered;
 
 use super::{
-    Inner, forward, routes,
+    Inner, forward,
+    greet::Met,
+    routes,
     telling::{log_losses, losses_value, put_framing, put_version},
 };
 use crate::{
     a2a::{
-        Binding, Call, Dialect, Fault, Op, Shape,
+        Binding, Call, Dialect, Fault, Kind, Op, Shape,
         answer::{self, Document, Public, Seen},
         fault::Blame,
         headers,
@@ -54,6 +56,8 @@ pub(super) struct Exchange {
     pub(super) hold: Hold,
     /// What it tells of itself.
     pub(super) record: Record,
+    /// Who called.
+    pub(super) met: Met,
 }
 
 impl Exchange {
@@ -72,6 +76,14 @@ impl Exchange {
             }
             let done = self.exchange().await;
             self.record.lost(self.lost.len());
+            if self.met.waits_for_answer() {
+                let good = match &done {
+                    Ok(_) => Some(true),
+                    Err(fault) if fault.kind == Kind::Unauthenticated => Some(false),
+                    Err(_) => None,
+                };
+                Box::pin(self.gateway.auth.answered(&mut self.met, good)).await;
+            }
             if let Err(fault) = &done {
                 self.record.failed(fault);
                 let ours = fault.blame == Blame::Gateway;
@@ -135,6 +147,7 @@ impl Exchange {
             answered: false,
             hold: gateway.budget.hold(),
             record: Record::default(),
+            met: Met::new(Arc::default()),
         }
     }
 
@@ -227,6 +240,9 @@ impl Exchange {
         };
         stream.owes(std::mem::take(&mut self.permit), onward);
         stream.tells(self.record.clone());
+        if let Some(outlived) = self.met.outlived() {
+            stream.ends_with(outlived);
+        }
         if let Some(task) = task {
             stream = stream.task_first(task);
         }
@@ -311,6 +327,7 @@ impl Exchange {
         let none = Public {
             interfaces: vec![],
             push: false,
+            security: None,
         };
         if to.op == Some(Op::ExtendedCard) && self.public.is_none() {
             return Err(Fault::params("the request's Host is not an address"));

@@ -1,18 +1,394 @@
-//! Who asks.
-use std::sync::Arc;
+//! Who calls. The ways that settings name are tried in their order; the first that knows the credential decides. One
+//! that nobody knows is refused, or passes through where that is the last way.
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    net::IpAddr,
+    sync::Arc,
+    time::Duration,
+};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
-use super::Peer;
-use crate::policy::caller::Caller;
+mod leash;
+mod ways;
+
+use leash::Leash;
+pub(super) use ways::Ways;
+use ways::{Issuer, Way};
+
+use super::{Inner, Peer, fetch::Fetch};
+use crate::{
+    a2a::{Fault, Kind, Op, Version, headers, reply::ReplyTo, request::Read, shape::old::Old},
+    follow::Follow,
+    policy::{
+        auth::{
+            self,
+            passing::{CREDENTIALS, Mark},
+            rights::Rights,
+            sets::Set,
+            tokens::{Proven, Refused},
+        },
+        caller::Caller,
+    },
+    reply::Outlived,
+    state::slot::Asker,
+};
+
+/// How often a key that nobody knows makes the gateway ask the issuer again: anybody can make one up.
+const UNKNOWN_PAUSE: Duration = Duration::from_secs(10);
+/// Keys are fetched again after this, so that one is noticed that the issuer has taken back.
+const FRESH: Duration = Duration::from_mins(5);
+
+/// The door, for one worker.
+pub(super) struct Auth {
+    ways: Arc<Ways>,
+    /// Where each way's keys are fetched, if they are.
+    fetches: Vec<Option<Fetch>>,
+    follow: Follow,
+    last: Mutex<Option<(IpAddr, Arc<Caller>)>>,
+}
+
+/// Somebody who was let in.
+pub(super) struct Met {
+    /// Who.
+    pub(super) caller: Arc<Caller>,
+    rights: Option<Arc<Rights>>,
+    leash: Leash,
+    /// Where its key stood.
+    key_in: Option<HeaderName>,
+    /// What its credentials are known by, where only the agent can tell whether they are good.
+    mark: Option<(Mark, bool)>,
+}
+
+/// What a request has shown so far that no way knew.
+#[derive(Default)]
+struct Shown {
+    any: bool,
+    bearer: bool,
+}
+
+impl Auth {
+    pub(super) fn new(ways: Arc<Ways>, fetches: Vec<Option<Fetch>>, follow: Follow) -> Self {
+        Self {
+            ways,
+            fetches,
+            follow,
+            last: Mutex::new(None),
+        }
+    }
+
+    /// What cards say of it.
+    pub(super) fn ways(&self) -> &Ways {
+        &self.ways
+    }
+
+    /// Once in a while: closes connections that nobody uses.
+    pub(super) fn sweep(&self) {
+        self.fetches.iter().flatten().for_each(Fetch::sweep);
+    }
+
+    /// Who sends this, before anything else of it is read.
+    pub(super) async fn greet(&self, fields: &HeaderMap, peer: &Peer) -> Result<Met, Fault> {
+        if self.ways.nobody_cares {
+            return Ok(Met::new(self.ways.nobody.clone()));
+        }
+        Box::pin(self.ask(fields, peer)).await
+    }
+
+    async fn ask(&self, fields: &HeaderMap, peer: &Peer) -> Result<Met, Fault> {
+        let mut shown = Shown::default();
+        for (way, fetch) in self.ways.all.iter().zip(&self.fetches) {
+            let met = match way {
+                Way::Passthrough => Some(self.passing(fields, peer).await),
+                Way::Anyone if shown.any => None, // a wrong credential is better told
+                Way::Anyone => Some(Met::new(self.peer(peer))),
+                Way::Keys(file, names) => {
+                    let keys = file.now();
+                    let mut met = None;
+                    for name in names {
+                        let Some(text) = shown.look(fields, name) else {
+                            continue;
+                        };
+                        if let Some(key) = keys.find(text) {
+                            if !key.is_good(auth::wall()) {
+                                return Err(self.refuse(&shown, EXPIRED).because("an expired key"));
+                            }
+                            met = Some(Met {
+                                rights: Some(key.rights.clone()),
+                                leash: Leash::Key(file.clone(), key.clone()),
+                                key_in: Some(name.clone()),
+                                ..Met::new(key.caller.clone())
+                            });
+                            break;
+                        }
+                    }
+                    met
+                }
+                Way::Tokens(issuer) => match shown.look(fields, &header::AUTHORIZATION) {
+                    Some(token) => self.token(issuer, fetch.as_ref(), token, &shown).await?,
+                    None => None,
+                },
+            };
+            if let Some(met) = met {
+                return Ok(met);
+            }
+        }
+        Err(self.refuse(&shown, if shown.any { WRONG } else { NONE }))
+    }
+
+    /// Whose token it is. None if it is not of this issuer.
+    async fn token(
+        &self,
+        issuer: &Issuer,
+        fetch: Option<&Fetch>,
+        token: &str,
+        shown: &Shown,
+    ) -> Result<Option<Met>, Fault> {
+        let now = auth::wall();
+        if let Some(keys) = issuer.now()
+            && let Some(proven) = issuer.tokens.proven(token, &keys, now).await
+        {
+            self.freshen(issuer, fetch);
+            return Ok(Some(Met::by_token(&proven)));
+        }
+        if !issuer.tokens.concern(token) {
+            return Ok(None);
+        }
+        let keys = self.keys(issuer, fetch).await?;
+        let mut checked = issuer.tokens.check(token, &keys).await;
+        if matches!(checked, Err(Refused::UnknownKey))
+            && let Some(newer) = self.newer(issuer, fetch, &keys).await
+        {
+            checked = issuer.tokens.check(token, &newer).await;
+        }
+        let why = match checked {
+            Ok(proven) => return Ok(Some(Met::by_token(&proven))),
+            Err(Refused::Expired) => return Err(self.refuse(shown, EXPIRED).because("a token")),
+            Err(Refused::UnknownKey) => "the issuer has no such key",
+            Err(Refused::Invalid(why)) => why,
+        };
+        Err(self.refuse(shown, WRONG).because(why))
+    }
+
+    /// The issuer's keys, fetched if there are none yet.
+    async fn keys(&self, issuer: &Issuer, fetch: Option<&Fetch>) -> Result<Arc<Set>, Fault> {
+        if let Some(keys) = issuer.now() {
+            self.freshen(issuer, fetch);
+            return Ok(keys);
+        }
+        if let (Some(kept), Some(fetch)) = (issuer.kept(), fetch) {
+            kept.fetched(&self.follow, issuer.fetch(fetch)).await;
+        }
+        issuer.now().ok_or_else(|| {
+            let mut fault = Fault::new(Kind::Overloaded, "tokens cannot be checked at the moment")
+                .because("the issuer's keys could not be fetched");
+            fault.retry_after = Some(1);
+            fault
+        })
+    }
+
+    /// Fetches keys again behind the back of who asks, once they are old.
+    fn freshen(&self, issuer: &Issuer, fetch: Option<&Fetch>) {
+        if let (Some(kept), Some(fetch)) = (issuer.kept(), fetch)
+            && kept.now().is_some_and(|keys| keys.at.elapsed() > FRESH)
+        {
+            kept.begin(&self.follow, issuer.fetch(fetch));
+        }
+    }
+
+    /// Other keys than these, if the issuer has them by now.
+    async fn newer(
+        &self,
+        issuer: &Issuer,
+        fetch: Option<&Fetch>,
+        than: &Arc<Set>,
+    ) -> Option<Arc<Set>> {
+        let (kept, fetch) = (issuer.kept()?, fetch?);
+        let may = {
+            let mut asked = issuer.asked.lock();
+            let may = asked.is_none_or(|at| at.elapsed() >= UNKNOWN_PAUSE);
+            if may {
+                *asked = Some(Instant::now());
+            }
+            may
+        };
+        let keys = if may {
+            kept.fetched(&self.follow, issuer.fetch(fetch)).await
+        } else {
+            kept.settled().await // somebody may be at it
+        };
+        let keys = keys?.keys.clone();
+        (!Arc::ptr_eq(&keys, than)).then_some(keys)
+    }
+
+    async fn passing(&self, fields: &HeaderMap, peer: &Peer) -> Met {
+        if !self.ways.named {
+            return Met::new(self.ways.nobody.clone());
+        }
+        let Some(mark) = self.ways.passing.mark(fields) else {
+            return Met::new(self.peer(peer));
+        };
+        let known = self.ways.passing.known(&mark).await;
+        let is_known = known.is_some();
+        let mut met = Met::new(known.unwrap_or_else(|| self.peer(peer)));
+        met.mark = Some((mark, is_known));
+        met
+    }
+
+    /// Who is known by the address alone. The next call is often from there as well.
+    fn peer(&self, peer: &Peer) -> Arc<Caller> {
+        let ip = peer.addr.ip();
+        let mut last = self.last.lock();
+        match &*last {
+            Some((known, caller)) if *known == ip => caller.clone(),
+            _ => {
+                let made = Arc::new(caller(peer));
+                *last = Some((ip, made.clone()));
+                made
+            }
+        }
+    }
+
+    fn refuse(&self, shown: &Shown, words: &'static str) -> Fault {
+        let mut fault = Fault::new(Kind::Unauthenticated, words);
+        let challenges = &self.ways.challenges;
+        fault.more.challenges = challenges.iter().map(|c| c.value(shown.bearer)).collect();
+        fault
+    }
+
+    /// Whether this may be done, by a route that is named by its path in the settings.
+    pub(super) fn may(met: &Met, op: Op, route: &str) -> Result<(), Fault> {
+        match &met.rights {
+            Some(rights) if !rights.allow(op, route) => {
+                Err(Fault::new(Kind::AccessDenied, "this is not allowed"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Takes out of a request for the agent what is no business of its: keys of the gateway's, and where the gateway
+    /// shows a credential of its own, all others. That one is put in afterwards.
+    pub(super) fn keep_back(&self, met: &Met, fields: &mut HeaderMap) {
+        if self.ways.own {
+            for name in &CREDENTIALS {
+                fields.remove(name);
+            }
+        } else if let Some(name) = &met.key_in {
+            fields.remove(name);
+        }
+        if self.ways.own || met.caller.verified {
+            for name in self.ways.key_fields() {
+                if *name != header::AUTHORIZATION {
+                    fields.remove(name);
+                }
+            }
+        }
+    }
+
+    /// What the agent's answer says about a credential that only passes through.
+    pub(super) async fn answered(&self, met: &mut Met, good: Option<bool>) {
+        match (good, met.mark.take()) {
+            (Some(true), Some((mark, false))) => self.ways.passing.accepted(mark).await,
+            (Some(false), Some((mark, true))) => self.ways.passing.refused(&mark).await,
+            (Some(_) | None, _) => {}
+        }
+    }
+}
+
+const NONE: &str = "a credential is needed";
+const WRONG: &str = "the credential is not valid";
+const EXPIRED: &str = "the credential has expired";
+
+impl Shown {
+    fn look<'f>(&mut self, fields: &'f HeaderMap, name: &HeaderName) -> Option<&'f str> {
+        let text = auth::shown(fields, name)?;
+        self.any = true;
+        self.bearer |= *name == header::AUTHORIZATION;
+        Some(text)
+    }
+}
+
+impl Met {
+    /// Somebody of whom nothing more is known.
+    pub(super) fn new(caller: Arc<Caller>) -> Self {
+        Self {
+            caller,
+            rights: None,
+            leash: Leash::None,
+            key_in: None,
+            mark: None,
+        }
+    }
+
+    fn by_token(proven: &Proven) -> Self {
+        Self {
+            leash: Leash::Until(proven.until),
+            ..Self::new(proven.caller.clone())
+        }
+    }
+
+    /// Who sends a message: a name that was verified stays the same when its credential is renewed.
+    pub(super) fn asker(&self) -> Option<Asker> {
+        self.caller.verified.then(|| {
+            let mut hash = DefaultHasher::new(); // without a key of its own: replicas must agree
+            self.caller.name.hash(&mut hash);
+            Asker::known(hash.finish())
+        })
+    }
+
+    /// When its credential ends, where that is ours to know.
+    pub(super) fn outlived(&self) -> Option<Outlived> {
+        self.leash.outlived()
+    }
+
+    /// Whether an answer is to be told to [`Auth::answered`].
+    pub(super) fn waits_for_answer(&self) -> bool {
+        self.mark.is_some()
+    }
+}
+
+impl Inner {
+    /// Notes who calls how, where somebody may want to read it.
+    pub(super) fn notice(&self, met: &Met, read: &mut Read, fields: &HeaderMap, to: &ReplyTo) {
+        if !self.callers.on() {
+            return;
+        }
+        let new = to.dialect.shape.version() == Version::V10;
+        if new && fields.contains_key(headers::X_EXTENSIONS) {
+            read.old.add(Old::X_EXTENSIONS);
+        }
+        let (op, now) = (read.call.op, auth::wall());
+        self.callers
+            .note(&met.caller, to.dialect, op, read.old, now);
+    }
+}
 
 /// Says who a request is from by its head, where somebody else has made sure of that.
 pub type Greeter = Arc<dyn Fn(&HeaderMap) -> Option<Caller> + Send + Sync>;
 
-/// Who it is by the address alone.
+/// Who is known by the address alone.
 pub(super) fn caller(peer: &Peer) -> Caller {
     Caller {
         name: format!("peer:{}", peer.addr.ip().to_canonical()).into(),
         ..Caller::default()
+    }
+}
+
+/// One way to be told what is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Challenge {
+    Bearer,
+    ApiKey,
+}
+
+impl Challenge {
+    fn value(self, token_was_shown: bool) -> HeaderValue {
+        HeaderValue::from_static(match (self, token_was_shown) {
+            (Self::Bearer, false) => "Bearer realm=\"a2a-gateway\"",
+            (Self::Bearer, true) => "Bearer realm=\"a2a-gateway\", error=\"invalid_token\"",
+            (Self::ApiKey, _) => "ApiKey realm=\"a2a-gateway\"",
+        })
     }
 }

@@ -1,15 +1,18 @@
 //! What a call takes of the limits.
-use super::{Inner, Peer, greet, routes::Matched};
+use super::{Inner, routes::Matched};
 use crate::{
     a2a::{Call, Fault, reply::ReplyTo},
-    policy::limits::{Asked, Guard},
+    policy::{
+        caller::Caller,
+        limits::{Asked, Guard},
+    },
 };
 
 impl Inner {
     /// Takes what the call needs of all rules, before its conversation.
     pub(super) async fn limit(
         &self,
-        peer: &Peer,
+        caller: &Caller,
         call: &Call,
         bytes: usize,
         matched: &Matched<'_>,
@@ -18,10 +21,9 @@ impl Inner {
         if !self.rules.on() {
             return Ok(None);
         }
-        let caller = greet::caller(peer);
         let parameter = |name: &str| matched.parameter(name);
         let asked = Asked {
-            caller: &caller,
+            caller,
             op: call.op,
             dialect: to.dialect.name(),
             context: call.facts.context.as_deref(),

@@ -6,7 +6,12 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Gateway, Inner, Routes, greet::Greeter, under_way::UnderWay};
+use super::{
+    Gateway, Inner, Routes,
+    credentials::{Credentials, Own},
+    greet::{Auth, Greeter, Ways},
+    under_way::UnderWay,
+};
 use crate::{
     a2a::{
         Dialect,
@@ -21,9 +26,10 @@ use crate::{
     follow::Follow,
     json::Limits,
     policy::{
+        callers::Callers,
         conversation::Conversations,
-        owner::Owners,
         limits::{Clock, Limits as Rules, Peers},
+        owner::Owners,
         retry::{self, Retries},
     },
     reply::Speech,
@@ -35,6 +41,7 @@ use crate::{
         redis::{self, Address, Redis},
         slot::Times,
     },
+    watch::Watch,
 };
 
 /// Why no gateway can be made of these settings.
@@ -43,6 +50,9 @@ pub enum BadSetup {
     /// The way to an agent.
     #[error(transparent)]
     Agent(#[from] BadSettings),
+    /// Who is let in, or what the agent is shown.
+    #[error("auth: {0}")]
+    Auth(String),
     /// The state store.
     #[error("state.store: {0}")]
     State(String),
@@ -68,6 +78,10 @@ pub struct Setup {
     audit: Audit,
     rules: Rules,
     peers: Peers,
+    ways: Arc<Ways>,
+    own: Arc<Own>,
+    callers: Callers,
+    _watch: Watch,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
 }
@@ -83,6 +97,11 @@ impl Setup {
         let owners = Owners::new(config.ownership.clone(), conversations.clone());
         let rules = rules(&config, &conversations)?;
         let peers = Peers::new(&config.limits.per_peer);
+        let callers = Callers::new(config.admin.is_some());
+        let mut files = vec![];
+        let ways = Ways::new(&config, &mut files)?;
+        let own = Own::new(&config, &mut files)?;
+        let watch = Watch::start(files).map_err(|e| BadSetup::Auth(e.to_string()))?;
         let mut rooms = HashMap::new();
         let routes = config.routes.iter().map(|r| &r.backend);
         let mut origins: Vec<String> = routes
@@ -112,6 +131,10 @@ impl Setup {
             greeter: None,
             rules,
             peers,
+            ways: ways.into(),
+            own: own.into(),
+            callers,
+            _watch: watch,
             rooms,
         })
     }
@@ -138,6 +161,11 @@ impl Setup {
         &self.rules
     }
 
+    /// Who calls how.
+    pub fn callers(&self) -> &Callers {
+        &self.callers
+    }
+
     /// What bodies may hold, and hold now.
     pub fn budget(&self) -> &Budget {
         &self.budget
@@ -162,6 +190,9 @@ impl Setup {
             Ok(agent)
         })?;
         let dialect = dialect(&config.backend);
+        let fetches = self.ways.fetches(config)?;
+        let auth = Auth::new(self.ways.clone(), fetches, follow.clone());
+        let credentials = Credentials::new(self.own.clone(), config, follow.clone())?;
         Ok(Gateway(Arc::new(Inner {
             routes,
             dialect,
@@ -196,6 +227,9 @@ impl Setup {
             greeter: self.greeter.clone(),
             rules: self.rules.clone(),
             peers: self.peers.clone(),
+            auth,
+            callers: self.callers.clone(),
+            credentials,
             follow,
             stop,
             under_way: UnderWay::default(),

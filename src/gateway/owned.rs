@@ -2,7 +2,7 @@
 //! of the tasks that are the caller's.
 use http::{HeaderMap, Response, StatusCode};
 
-use super::{Inner, Peer, again::Admitted, exchange::Exchange, greet, routes::Matched};
+use super::{Inner, again::Admitted, exchange::Exchange, routes::Matched};
 use crate::{
     a2a::{
         Dialect, Fault, Op,
@@ -33,28 +33,24 @@ impl Inner {
         read: &mut Read,
         matched: &Matched<'_>,
         fields: &HeaderMap,
-        peer: &Peer,
+        caller: &Caller,
     ) -> Result<Option<Owner>, Fault> {
         let keeps = self.owners.on() && read.call.op != Op::ExtendedCard;
         let writes = matched.route.metadata.is_some() && read.call.op.sends();
         if !keeps && !writes {
             return Ok(None);
         }
-        let caller = self.caller(fields, peer);
+        let greeted = self.greeter.as_ref().and_then(|greet| greet(fields));
+        let caller = greeted.as_ref().unwrap_or(caller);
         let owner = if keeps {
-            Some(Box::pin(self.owner(read, matched, &caller)).await?)
+            Some(Box::pin(self.owner(read, matched, caller)).await?)
         } else {
             None
         };
         if writes {
-            self.write_metadata(read, matched, &caller)?;
+            self.write_metadata(read, matched, caller)?;
         }
         Ok(owner)
-    }
-
-    fn caller(&self, fields: &HeaderMap, peer: &Peer) -> Caller {
-        let greeted = self.greeter.as_ref().and_then(|greet| greet(fields));
-        greeted.unwrap_or_else(|| greet::caller(peer))
     }
 
     async fn owner(
@@ -231,4 +227,5 @@ impl Exchange {
 const NO_CARD: Public = Public {
     interfaces: vec![],
     push: false,
+    security: None,
 };

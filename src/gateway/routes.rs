@@ -16,8 +16,8 @@ use crate::{
 
 /// One way to an agent.
 pub(super) struct Route {
-    /// The path as settings have it: what records call it.
-    pub(super) label: Arc<str>,
+    /// What settings and records call it: its path, or `/` for the only agent of a gateway without routes.
+    pub(super) name: Arc<str>,
     /// Where clients find it; empty for the only agent of a gateway without routes.
     template: Vec<Segment>,
     /// Where it is.
@@ -144,7 +144,7 @@ impl Routes {
         for r in &config.routes {
             let origin = format!("{}://{}", r.backend.scheme, r.backend.authority);
             all.push(Arc::new(Route {
-                label: r.path.to_string().into(),
+                name: r.path.to_string().into(),
                 template: r.path.segments().to_vec(),
                 target: r.backend.path.segments().to_vec(),
                 plain: None,
@@ -166,7 +166,7 @@ impl Routes {
         if let Some(url) = &config.backend.url {
             let origin = format!("{}://{}", url.scheme(), url.authority());
             all.push(Arc::new(Route {
-                label: "/".into(),
+                name: "/".into(),
                 template: vec![],
                 target: vec![],
                 plain: Some(Plain::new(&origin, url.path())),

@@ -57,6 +57,7 @@ impl Inner {
         Some(Public {
             interfaces,
             push: self.push,
+            security: self.auth.ways().security(),
         })
     }
 

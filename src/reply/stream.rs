@@ -53,6 +53,9 @@ const TURNS: u8 = 16;
 /// Asks the agent for the task as it is, and gives its whole answer. It brings its own deadline.
 pub type AskTask = Pin<Box<dyn Future<Output = Result<Bytes, Fault>> + Send>>;
 
+/// Ends when the credential does that a stream was asked for with.
+pub type Outlived = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// Events, translated as they are polled for.
 pub struct Stream<B> {
     agent: B,
@@ -63,6 +66,8 @@ pub struct Stream<B> {
     opening: Opening,
     clock: Clock,
     stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    /// Ends when its caller's credential does.
+    outlived: Option<Outlived>,
     /// Turns since we last listened for `stop`.
     turns: u8,
     hold: Hold,
@@ -121,6 +126,7 @@ where
             opening: Opening::Any,
             clock: Clock::start(),
             stop: Some(Box::pin(stop)),
+            outlived: None,
             turns: 0,
             hold,
             permit: Permit::default(),
@@ -141,6 +147,11 @@ where
     /// It tells what passes.
     pub fn tells(&mut self, record: Record) {
         self.record = record;
+    }
+
+    /// It does not outlive its caller's credential.
+    pub fn ends_with(&mut self, outlived: Outlived) {
+        self.outlived = Some(outlived);
     }
 
     /// The same, beginning with the task.
@@ -392,6 +403,14 @@ where
 
     /// Ends the stream if that was asked for.
     fn listen(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) {
+        let ready = |outlived: &mut Outlived| outlived.as_mut().poll(cx).is_ready();
+        if self.outlived.as_mut().is_some_and(ready) {
+            self.outlived = None;
+            let words = "the credential is no longer good; subscribe to the task with another";
+            self.part(&Fault::new(Kind::Unauthenticated, words), out);
+            self.ended = true;
+            return;
+        }
         let Some(stop) = &mut self.stop else { return };
         if stop.as_mut().poll(cx).is_ready() {
             self.stop = None;

@@ -4,6 +4,7 @@ use crate::a2a::shape::State;
 const NOBODY: Public = Public {
     interfaces: vec![],
     push: true,
+    security: None,
 };
 
 fn told(to: &ReplyTo, from: Dialect, sent: Op, body: &'static str) -> Result<Document, Fault> {

@@ -8,6 +8,8 @@ use crate::json::{
 
 mod security;
 
+pub use security::{Scheme, Security, secure};
+
 static INTERFACE: Form = Form::of(&[
     ("url", Text),
     ("protocolBinding", Text),

@@ -2,7 +2,7 @@
 //! `null`, base64 of the other alphabet; a stray `kind`. Nothing to mend means that the bytes pass as they came.
 use std::borrow::Cow;
 
-use super::{Notes, ROLES, up};
+use super::{Notes, ROLES, old::Old, up};
 use crate::{
     a2a::op::Op,
     json::{
@@ -166,7 +166,9 @@ pub(super) fn lift_message(m: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
         });
     }
     m.camel(&MESSAGE)?;
-    m.take("kind");
+    if m.take("kind").is_some() {
+        notes.old.add(Old::MESSAGE_KIND);
+    }
     m.no_nulls("");
     lift_role(m, notes)?;
     if notes.strict && !m.has("parts") {
@@ -227,6 +229,7 @@ fn lift_part(p: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
         };
         if agrees {
             p.take("kind");
+            notes.old.add(Old::PART_KIND);
         } else if notes.strict {
             return Err(Error::Member {
                 key: "kind",

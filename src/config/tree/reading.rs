@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use serde::de::value::{StrDeserializer, StringDeserializer};
+use serde::de::value::{MapAccessDeserializer, StrDeserializer, StringDeserializer};
 use serde::de::{self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_saphyr::Spanned;
@@ -95,6 +95,10 @@ impl<'de> Deserializer<'de> for Reading<'de> {
             Value::Real(number) => {
                 let text: StringDeserializer<Stop> = format!("{number:?}").into_deserializer();
                 visitor.visit_enum(text)
+            }
+            // `jwt: {…}`: a word with more to it.
+            Value::Map(entries) if entries.len() == 1 && words.contains(&&*entries[0].0.value) => {
+                visitor.visit_enum(MapAccessDeserializer::new(Entries { entries, next: 0 }))
             }
             Value::Nothing
             | Value::Bool(_)
@@ -214,6 +218,8 @@ fn plain(expected: &str) -> &str {
         "a string" | "string" => "a text, in quotes where it looks like something else",
         "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number, not negative",
         "a sequence" => "a list",
+        "newtype variant" => "keys with values below it",
+        "unit" | "unit variant" => "the word alone",
         other => other,
     }
 }

@@ -33,6 +33,9 @@ impl Exchange {
             head.status,
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
         );
+        if of_access && self.gateway.credentials.on() {
+            return self.refused(status, &fault);
+        }
         if of_access && json {
             // As it was received, if it is what it says it is (errors 3).
             fault.kind = match head.status {
@@ -53,6 +56,28 @@ impl Exchange {
             .cloned()
             .collect();
         fault
+    }
+}
+
+impl Exchange {
+    /// The agent refuses the gateway's own credentials: its caller has no part in that, and cannot mend it.
+    fn refused(&mut self, status: u16, told: &Fault) -> Fault {
+        let cause = format!("HTTP status {status}");
+        if status == StatusCode::FORBIDDEN.as_u16() {
+            let mut fault = Fault::new(Kind::AccessDenied, "the agent does not allow this");
+            fault.retry_after = told.retry_after;
+            return fault.because(cause);
+        }
+        self.gateway.credentials.refused();
+        self.answered = false; // nothing was begun, and it is not the caller's credential that is wrong
+        tracing::warn!(
+            "the agent refuses the gateway's own credential; look at backend.credentials"
+        );
+        Fault::new(
+            Kind::BackendUnreachable,
+            "the gateway cannot log in at the agent",
+        )
+        .because(cause)
     }
 }
 

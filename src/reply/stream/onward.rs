@@ -25,6 +25,7 @@ impl Stream<agent::Body> {
         let Some(onward) = self.onward.clone().filter(|_| self.must_go_on()) else {
             return;
         };
+        self.outlived = None; // nobody is told any more
         let whole = onward.whole;
         let within = onward.within;
         let read = poll_fn(move |cx| {

@@ -110,5 +110,6 @@ fn public() -> Public {
             interface("JSONRPC", "0.3"),
         ],
         push: false,
+        security: None,
     }
 }

@@ -1,6 +1,8 @@
 //! Security schemes and requirements of a card: OpenAPI style in v0.3, one member a kind in v1.0.
 use serde_json::Value;
 
+use std::borrow::Cow;
+
 use super::Notes;
 use crate::json::{Form, Limits, Node, Obj, Result};
 
@@ -20,6 +22,108 @@ const FLOWS: [&str; 4] = [
     "password",
 ];
 const NEW_FLOW: &str = "deviceCode";
+
+/// A way to be let in, as a card says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// A key in this field.
+    Key(String),
+    /// A token in `Authorization`; whether it is known to be a JWT.
+    Bearer {
+        /// It is.
+        jwt: bool,
+    },
+}
+
+/// What the gateway asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Security {
+    /// The ways, each enough by itself.
+    pub schemes: Vec<Scheme>,
+    /// Whether what the agent itself asks for is enough as well.
+    pub beside: bool,
+    /// Whether nothing at all is enough as well.
+    pub none: bool,
+}
+
+impl Scheme {
+    /// Its name in a card, which no agent is likely to have.
+    fn name(&self) -> String {
+        match self {
+            Self::Key(field) => format!("gateway-{field}"),
+            Self::Bearer { .. } => "gateway-bearer".to_owned(),
+        }
+    }
+
+    fn object(&self) -> Obj<'static> {
+        let mut inner = Obj::default();
+        let mut scheme = Obj::default();
+        match self {
+            Self::Key(field) => {
+                inner.put("location", Node::word("header"));
+                inner.put("name", Node::string(field.clone()));
+                scheme.put("apiKeySecurityScheme", Node::Obj(inner));
+            }
+            Self::Bearer { jwt } => {
+                inner.put("scheme", Node::word("bearer"));
+                if *jwt {
+                    inner.put("bearerFormat", Node::word("JWT"));
+                }
+                scheme.put("httpAuthSecurityScheme", Node::Obj(inner));
+            }
+        }
+        scheme
+    }
+}
+
+/// Says in a canonical card what the gateway asks for, in place of what the agent does: nobody sees the agent but
+/// through the gateway.
+pub fn secure(card: &mut Obj<'_>, security: &Security) -> Result {
+    let mut needed = vec![];
+    if security.beside {
+        needed = requirements(card);
+    } else {
+        card.take("securitySchemes");
+        card.take("securityRequirements");
+        card.each("skills", |s| {
+            s.take("securityRequirements");
+            Ok(())
+        })?;
+    }
+    if security.schemes.is_empty() {
+        return Ok(()); // whoever calls is let in
+    }
+    let open = security.beside && needed.is_empty(); // the agent asks for nothing
+    if !card.has("securitySchemes") {
+        card.put("securitySchemes", Node::Obj(Obj::default()));
+    }
+    for scheme in &security.schemes {
+        let name = scheme.name();
+        card.within("securitySchemes", |all| {
+            if all.has(&name) {
+                return Ok(()); // keys and tokens may stand in one field
+            }
+            needed.push(serde_json::json!({"schemes": {(&*name): {"list": []}}}));
+            all.add(Cow::Owned(name), Node::Obj(scheme.object()))
+        })?;
+    }
+    if security.none {
+        needed.push(serde_json::json!({"schemes": {}}));
+    }
+    if !open {
+        let needed = Value::Array(needed).to_string();
+        card.put("securityRequirements", Node::Made(needed));
+    }
+    Ok(())
+}
+
+fn requirements(card: &Obj<'_>) -> Vec<Value> {
+    let mut text = vec![];
+    if let Some(node) = card.get("securityRequirements") {
+        node.write(&mut text);
+    }
+    serde_json::from_slice(&text).unwrap_or_default()
+}
 
 /// Every scheme to v1.0. One that has both shapes keeps that of v1.0.
 pub(super) fn lift_schemes(schemes: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {

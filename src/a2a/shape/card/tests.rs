@@ -18,6 +18,7 @@ fn public(push: bool) -> Public {
             interface("HTTP+JSON", "0.3"),
         ],
         push,
+        security: None,
     }
 }
 

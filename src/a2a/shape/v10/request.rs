@@ -1,7 +1,8 @@
 //! Requests of v1.0.
 use super::{
-    super::Notes, CONFIGURATION, boolean, integer, invert, lift_message, lift_push, lift_state,
-    lift_timestamp, request_form,
+    super::{Notes, old::Old},
+    CONFIGURATION, boolean, integer, invert, lift_message, lift_push, lift_state, lift_timestamp,
+    request_form,
 };
 use crate::{
     a2a::op::Op,
@@ -43,6 +44,9 @@ fn lift_send(r: &mut Obj<'_>, notes: &mut Notes<'_>) -> Result {
         c.rename("pushNotificationConfig", "taskPushNotificationConfig")?;
         c.no_nulls("");
         if notes.options.v10_accept_blocking && !c.has("returnImmediately") {
+            if c.has("blocking") {
+                notes.old.add(Old::BLOCKING);
+            }
             invert(c, "blocking", "returnImmediately")?;
         }
         boolean(c, "returnImmediately")?;

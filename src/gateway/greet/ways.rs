@@ -1,0 +1,259 @@
+//! The ways to be let in, as settings name them: what all workers share.
+use std::{str::FromStr, sync::Arc};
+
+use http::{HeaderName, header};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::Challenge;
+use crate::{
+    a2a::shape::card::{Scheme, Security},
+    config::{self, Config, MetadataRule},
+    gateway::{fetch::Fetch, making::BadSetup},
+    kept::Kept,
+    policy::{
+        auth::{keys::Keys, passing::Passing, sets::Set, tokens::Tokens},
+        caller::Caller,
+    },
+    watch::{Look, Watched},
+};
+
+/// All ways, in order.
+pub(in crate::gateway) struct Ways {
+    pub(super) all: Vec<Way>,
+    /// Whether somebody goes by callers that are not verified.
+    pub(super) named: bool,
+    /// Whether everybody passes and nobody wants to know who it was.
+    pub(super) nobody_cares: bool,
+    /// Whether the gateway shows the agent a credential of its own.
+    pub(super) own: bool,
+    pub(super) nobody: Arc<Caller>,
+    pub(super) passing: Passing,
+    pub(super) challenges: Vec<Challenge>,
+}
+
+pub(super) enum Way {
+    Passthrough,
+    Anyone,
+    Keys(Watched<Keys>, Vec<HeaderName>),
+    Tokens(Issuer),
+}
+
+/// An issuer, and where its keys are.
+pub(super) struct Issuer {
+    pub(super) tokens: Arc<Tokens>,
+    source: Source,
+    /// When the issuer was last asked for a key that nobody knew.
+    pub(super) asked: Mutex<Option<Instant>>,
+}
+
+enum Source {
+    File(Watched<Arc<Set>>),
+    Url(String, Kept<Fetched>),
+}
+
+/// Keys as they were fetched.
+pub(super) struct Fetched {
+    pub(super) keys: Arc<Set>,
+    pub(super) at: Instant,
+    /// Of the text: the same keys stay the same, and so do the tokens that they have checked.
+    digest: blake3::Hash,
+}
+
+impl Issuer {
+    /// The keys that there are.
+    pub(super) fn now(&self) -> Option<Arc<Set>> {
+        match &self.source {
+            Source::File(file) => Some((*file.now()).clone()),
+            Source::Url(_, kept) => kept.now().map(|fetched| fetched.keys.clone()),
+        }
+    }
+
+    /// Where fetched ones are kept.
+    pub(super) fn kept(&self) -> Option<&Kept<Fetched>> {
+        match &self.source {
+            Source::File(_) => None,
+            Source::Url(_, kept) => Some(kept),
+        }
+    }
+
+    /// Fetches them.
+    pub(super) fn fetch(
+        &self,
+        from: &Fetch,
+    ) -> impl Future<Output = Result<Fetched, String>> + Send + use<> {
+        let (text, tokens) = (from.get(), self.tokens.clone());
+        let old = self.kept().and_then(Kept::now);
+        async move {
+            let text = text.await?;
+            let digest = blake3::hash(&text);
+            let keys = match old {
+                Some(old) if old.digest == digest => old.keys.clone(),
+                _ => {
+                    let text = std::str::from_utf8(&text).map_err(|e| e.to_string())?;
+                    Set::read(text, tokens.algorithms())?.into()
+                }
+            };
+            Ok(Fetched {
+                keys,
+                at: Instant::now(),
+                digest,
+            })
+        }
+    }
+}
+
+impl Ways {
+    /// Reads what they need; `files` gets those that are to be looked at from now on.
+    pub(in crate::gateway) fn new(
+        config: &Config,
+        files: &mut Vec<Box<dyn Look>>,
+    ) -> Result<Self, BadSetup> {
+        let mut all = vec![];
+        for said in &config.auth {
+            all.push(match said {
+                config::Way::Passthrough => Way::Passthrough,
+                config::Way::Anyone => Way::Anyone,
+                config::Way::ApiKeys(said) => keys(config, said, files)?,
+                config::Way::Jwt(said) => Way::Tokens(issuer(said, files)?),
+            });
+        }
+        let passes = matches!(all[..], [Way::Passthrough]);
+        let writes = |rules: &[MetadataRule]| !rules.is_empty();
+        let named = config.admin.is_some()
+            || config.audit.is_on()
+            || config.ownership.is_on()
+            || !config.limits.rules.is_empty()
+            || writes(&config.metadata)
+            || config.routes.iter().any(|route| writes(&route.metadata));
+        let challenges = challenges(&all);
+        Ok(Self {
+            named,
+            nobody_cares: passes && !named,
+            own: config.backend.credentials.is_some(),
+            nobody: Arc::default(),
+            passing: Passing::new().map_err(BadSetup::Auth)?,
+            challenges,
+            all,
+        })
+    }
+
+    /// Where each way's keys are fetched, for one worker.
+    pub(in crate::gateway) fn fetches(
+        &self,
+        config: &Config,
+    ) -> Result<Vec<Option<Fetch>>, BadSetup> {
+        let fetch = |way: &Way| match way {
+            Way::Tokens(issuer) => match &issuer.source {
+                Source::Url(url, _) => Fetch::new(url, config).map(Some),
+                Source::File(_) => Ok(None),
+            },
+            Way::Passthrough | Way::Anyone | Way::Keys(..) => Ok(None),
+        };
+        self.all.iter().map(fetch).collect()
+    }
+
+    /// The fields that may hold a key.
+    pub(super) fn key_fields(&self) -> impl Iterator<Item = &HeaderName> {
+        self.all.iter().flat_map(|way| match way {
+            Way::Keys(_, names) => names.as_slice(),
+            Way::Passthrough | Way::Anyone | Way::Tokens(_) => &[],
+        })
+    }
+
+    /// What a card says of them; nothing where the agent alone decides.
+    pub(in crate::gateway) fn security(&self) -> Option<Security> {
+        let mut schemes = vec![];
+        let mut others = false;
+        for way in &self.all {
+            match way {
+                Way::Passthrough | Way::Anyone => others = true,
+                Way::Keys(_, names) => schemes.extend(names.iter().map(|name| {
+                    if *name == header::AUTHORIZATION {
+                        Scheme::Bearer { jwt: false }
+                    } else {
+                        Scheme::Key(name.as_str().to_owned())
+                    }
+                })),
+                Way::Tokens(_) => schemes.push(Scheme::Bearer { jwt: true }),
+            }
+        }
+        let passes = self.all.iter().any(|w| matches!(w, Way::Passthrough));
+        if schemes.is_empty() && passes {
+            return None;
+        }
+        Some(Security {
+            schemes,
+            beside: passes,
+            none: others && !passes,
+        })
+    }
+}
+
+fn keys(
+    config: &Config,
+    said: &config::ApiKeys,
+    files: &mut Vec<Box<dyn Look>>,
+) -> Result<Way, BadSetup> {
+    let mut routes: Vec<String> = config.routes.iter().map(|r| r.path.to_string()).collect();
+    if config.backend.url.is_some() {
+        routes.push("/".to_owned());
+    }
+    let read = move |text: &str| Keys::read(text, &routes);
+    let wrong = |why| BadSetup::Auth(format!("api_keys.file: {why}"));
+    let file = Watched::read(&said.file, read).map_err(wrong)?;
+    files.push(Box::new(file.clone()));
+    let names = said.headers.iter().map(|name| HeaderName::from_str(name));
+    let names: Result<_, _> = names.collect();
+    let names = names.map_err(|_| BadSetup::Auth("api_keys.headers: no name".to_owned()))?;
+    Ok(Way::Keys(file, names))
+}
+
+fn issuer(said: &config::Jwt, files: &mut Vec<Box<dyn Look>>) -> Result<Issuer, BadSetup> {
+    let tokens = Arc::new(Tokens::new(said));
+    let wrong = |why| BadSetup::Auth(format!("jwt.jwks_file: {why}"));
+    let source = match (&said.jwks_url, &said.jwks_file) {
+        (None, Some(file)) => {
+            let of = tokens.clone();
+            let read = move |text: &str| Set::read(text, of.algorithms()).map(Arc::new);
+            let file = Watched::read(file, read).map_err(wrong)?;
+            files.push(Box::new(file.clone()));
+            Source::File(file)
+        }
+        (url, _) => Source::Url(url.clone().unwrap_or_default(), Kept::new(ADVICE)),
+    };
+    Ok(Issuer {
+        tokens,
+        source,
+        asked: Mutex::new(None),
+    })
+}
+
+const ADVICE: &str = "the keys of an issuer could not be fetched; those from before still hold. Is auth.jwt.jwks_url \
+                      right, and reachable from here?";
+
+fn challenges(all: &[Way]) -> Vec<Challenge> {
+    let mut challenges = vec![];
+    let mut add = |challenge| {
+        if !challenges.contains(&challenge) {
+            challenges.push(challenge);
+        }
+    };
+    for way in all {
+        match way {
+            Way::Passthrough | Way::Anyone => {}
+            Way::Keys(_, names) => {
+                for name in names {
+                    let bearer = *name == header::AUTHORIZATION;
+                    add(if bearer {
+                        Challenge::Bearer
+                    } else {
+                        Challenge::ApiKey
+                    });
+                }
+            }
+            Way::Tokens(_) => add(Challenge::Bearer),
+        }
+    }
+    challenges
+}
