@@ -290,9 +290,7 @@ impl Conversations {
         };
         let inner = &self.0;
         let whom = (wanted.asker, now);
-        let answer = inner
-            .questions
-            .ask(key, holder.mark(), whom, || ask(question));
+        let answer = inner.questions.ask(key, holder, whom, || ask(question));
         let judged = |answer| judge(holder, answer, &inner.settings);
         answer.await.map_or(Verdict::Nothing, judged)
     }

@@ -92,6 +92,11 @@ pub(super) fn judge(holder: &Holder, answer: Answer, settings: &config::Conversa
 
 type Cell = Arc<tokio::sync::Mutex<Option<Answered>>>;
 
+/// A holder as it was when the agent was asked: what it is, and from when on it counts as settled. The second is not the
+/// same by the clock of the store and by ours, which takes its place while the store is away: what was asked by one
+/// says nothing of a holder that is judged by the other.
+type Of = (Mark, Millis);
+
 /// What the agent said, and what it is worth.
 #[derive(Clone)]
 pub(super) struct Answer {
@@ -103,7 +108,7 @@ pub(super) struct Answer {
 }
 
 struct Answered {
-    mark: Mark,
+    of: Of,
     answer: Answer,
     at: Instant,
 }
@@ -117,13 +122,14 @@ impl Questions {
     pub(super) async fn ask<A>(
         &self,
         key: Key,
-        mark: Mark,
+        holder: &Holder,
         (asker, now): (Asker, Millis),
         ask: impl FnOnce() -> A,
     ) -> Option<Answer>
     where
         A: Future<Output = Evidence>,
     {
+        let of = (holder.mark(), holder.settled);
         let cell = self.0.lock().entry(key).or_default().clone();
         let cell = tokio::time::timeout(PATIENCE, cell.lock_owned()).await;
         let mut last = cell.ok()?;
@@ -132,7 +138,7 @@ impl Questions {
         {
             let answer = &last.answer;
             let ours = answer.evidence.is_shared() || asker.sees_as(answer.asker);
-            if last.mark == mark && ours {
+            if last.of == of && ours {
                 return Some(answer.clone());
             }
             tokio::time::sleep_until(last.at + PACE).await;
@@ -145,7 +151,7 @@ impl Questions {
             asked: now,
         };
         *last = Some(Answered {
-            mark,
+            of,
             answer: answer.clone(),
             at,
         });

@@ -3,8 +3,11 @@ use std::time::Duration;
 
 use crate::{
     config,
-    policy::conversation::question::{Answer, Evidence, Verdict, judge},
-    state::slot::{Asker, End, Entry, Holder, Millis, Newcomer, Phase, Times},
+    policy::conversation::question::{Answer, Evidence, Questions, Verdict, judge},
+    state::{
+        Key,
+        slot::{Asker, End, Entry, Holder, Millis, Newcomer, Phase, Times},
+    },
 };
 
 const OWNER: Asker = Asker::known(1);
@@ -272,4 +275,22 @@ fn messages_that_join_must_all_be_at_rest() {
 fn a_free_slot_is_joined_without_overlap() {
     let mut entry = Entry::default();
     assert!(!entry.join(&newcomer(1, None), T, &times()));
+}
+
+// Seed 53,100 over Redis: the store went away while an answer was shared, and by our clock the answer was years old.
+#[tokio::test(start_paused = true)]
+async fn what_was_asked_by_the_stores_clock_is_asked_again_by_ours() {
+    const STORE: Millis = 1_780_000_000_000;
+    let questions = Questions::default();
+    let key = Key::of(&["talk"]);
+    let ours = only(&left(None)).clone();
+    let mut theirs = ours.clone();
+    theirs.settled += STORE;
+    for (holder, now) in [(&theirs, STORE + T), (&ours, T)] {
+        let answer = questions.ask(key, holder, (OWNER, now), async || Evidence::Unsupported);
+        let answer = answer.await.unwrap();
+        assert_eq!(answer.asked, now);
+        let verdict = judge(holder, answer, &config::Conversation::default());
+        assert_eq!(verdict, Verdict::Nothing);
+    }
 }
