@@ -27,7 +27,6 @@ mod telling;
 mod under_way;
 mod well_known;
 
-pub use greet::Greeter;
 pub use making::{BadSetup, Setup};
 
 use followed::{Followed, Work};
@@ -94,8 +93,6 @@ struct Inner {
     conversations: Conversations,
     retries: Retries,
     owners: Owners,
-    /// Knows callers, where it is somebody else who does.
-    greeter: Option<Greeter>,
     rules: limits::Limits,
     peers: limits::Peers,
     auth: greet::Auth,
@@ -243,9 +240,7 @@ impl Inner {
         greet::Auth::may(&met, read.call.op, &asked.matched.route.name)?;
         self.notice(&met, &mut read, &head.headers, to);
         self.allowed(&read)?;
-        let owner = self
-            .mind(&mut read, &asked.matched, &head.headers, &met.caller)
-            .await?;
+        let owner = self.mind(&mut read, &asked.matched, &met.caller).await?;
         let report = telling::wants_report(&head.headers);
         let card = read.call.op == Op::ExtendedCard;
         let public = card

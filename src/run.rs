@@ -18,7 +18,7 @@ use crate::{
     budget::Budget,
     config::{BaseUrl, Config},
     demo,
-    gateway::{self, Gateway, Greeter, Setup},
+    gateway::{self, Gateway, Setup},
     policy::{conversation::Conversations, limits::Limits},
     reply::Reply,
     server::{self, Running, Worker},
@@ -69,17 +69,11 @@ pub struct Served {
 
 /// Starts a gateway with these settings.
 pub fn start(config: Config) -> io::Result<Served> {
-    start_greeting(config, None)
-}
-
-/// The same where somebody else has made sure who calls.
-pub fn start_greeting(config: Config, greeter: Option<Greeter>) -> io::Result<Served> {
     let settings = server_settings(&config);
     let admin_address = config.admin;
     let token = config.admin_token_file.as_deref().map(admin_token);
     let token = token.transpose()?;
     let setup = Setup::new(config).map_err(io::Error::other)?;
-    let setup = setup.greeting(greeter);
     let budget = setup.budget().clone();
     let conversations = setup.conversations().clone();
     let audit = setup.audit().clone();

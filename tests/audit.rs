@@ -6,6 +6,8 @@
 #[path = "support/parts.rs"]
 mod support;
 
+use support::place;
+
 #[path = "audit/calls.rs"]
 mod calls;
 #[path = "audit/full.rs"]
@@ -14,7 +16,5 @@ mod full;
 mod kill;
 #[path = "audit/leaving.rs"]
 mod leaving;
-#[path = "audit/place.rs"]
-mod place;
 #[path = "audit/secrets.rs"]
 mod secrets;

@@ -6,6 +6,8 @@
 #[path = "support/parts.rs"]
 mod support;
 
+use support::issuer;
+
 #[path = "identity/callers.rs"]
 mod callers;
 #[path = "identity/cards.rs"]
@@ -14,8 +16,6 @@ mod cards;
 mod door;
 #[path = "identity/house.rs"]
 mod house;
-#[path = "identity/issuer.rs"]
-mod issuer;
 #[path = "identity/own.rs"]
 mod own;
 #[path = "identity/renewed.rs"]

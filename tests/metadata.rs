@@ -6,34 +6,19 @@
 #[path = "support/parts.rs"]
 mod support;
 
-use std::sync::Arc;
+use std::sync::LazyLock;
 
-use a2a_gateway::{gateway::Greeter, policy::caller::Caller};
 use serde_json::{Value, json};
 use support::{
     agent::Agent,
     client::{Answer, Client},
     gateway::Gateway,
+    issuer::{ISSUER, Pair, now, set},
+    keys::{bearer, file},
     message::Refusal,
     stage::BINDINGS,
     words::{ALL, J10, R10, Speak, TASK, result, wrapped},
 };
-
-/// `Bearer actor-1` has a claim and a label of that name.
-fn greeter() -> Greeter {
-    Arc::new(|fields| {
-        let value = fields.get("authorization")?.to_str().ok()?;
-        let name = value.strip_prefix("Bearer ")?;
-        let claims = json!({"actor": name, "level": 3});
-        Some(Caller {
-            name: format!("jwt:{name}").into(),
-            labels: Arc::new([("team".to_owned(), name.to_owned())].into()),
-            claims: claims.as_object().cloned().map(Arc::new),
-            verified: true,
-            ..Caller::default()
-        })
-    })
-}
 
 const RULES: &str = "
   - {path: memorylake.actorId, set: {claim: actor}, required: true}
@@ -44,11 +29,26 @@ const RULES: &str = "
   - {path: memorylake.debug, remove: true}
 ";
 
+static PAIR: LazyLock<Pair> = LazyLock::new(|| Pair::new("one"));
+
+/// Of somebody with a claim and a label of this name.
+fn token(name: &str) -> String {
+    let claims = json!({"iss": ISSUER, "aud": "gateway", "sub": name, "exp": now() + 600,
+        "actor": name, "crew": name, "level": 3});
+    PAIR.signs(&claims)
+}
+
+/// Who has no token is let in as well, and has no claims.
 fn gateway(agent: &Agent, rest: bool, more: &str) -> Gateway {
     let binding = if rest { "rest" } else { "jsonrpc" };
-    let addr = agent.addr;
-    let yaml = format!("workers: 1\nbackend: {{url: 'http://{addr}', binding: {binding}}}\n{more}");
-    Gateway::knowing(&yaml, Some(greeter()), |_| {})
+    let keys = file(&set(std::slice::from_ref(&*PAIR)));
+    let path = keys.path().display();
+    let auth = format!(
+        "auth: [{{jwt: {{issuer: '{ISSUER}', audience: [gateway], algorithms: [ES256], \
+         labels: {{team: crew}}, jwks_file: '{path}'}}}}, anyone]"
+    );
+    let backend = format!("binding: {binding}");
+    Gateway::with(agent.addr, &backend, &format!("{auth}\n{more}")).keeping([keys])
 }
 
 /// A message with this metadata beside it.
@@ -86,7 +86,7 @@ fn says(
     let who = if who.is_empty() {
         String::new()
     } else {
-        format!("authorization: Bearer {who}\r\n")
+        bearer(&token(who))
     };
     let fields = format!("content-type: application/json\r\n{version}{who}");
     client.send(&format!("{verb} {path}{rest}"), &fields, &body);

@@ -171,15 +171,15 @@ impl Record {
         });
     }
 
-    /// The call is answered with a fault, which says why it was refused if it was not let through.
+    /// The call is answered with a fault, which says why it was refused if it was not let through: the rule of limits
+    /// that it names, or else the reason.
     pub fn refused(&self, to: &ReplyTo, fault: &Fault) {
         self.tell(|call, _| {
             call.from = Some(to.dialect.name());
             call.operation = call.operation.or(to.op.map(Op::name));
             if call.decision != Decision::Allowed {
                 call.decision = Decision::Refused;
-                let reason = || fault.kind.wire().reason.into();
-                call.rule.get_or_insert_with(reason);
+                call.rule.get_or_insert_with(|| rule_of(fault));
             }
         });
         self.failed(fault);
@@ -208,6 +208,15 @@ impl Record {
             call.events += 1;
             of_task(call, seen);
         });
+    }
+}
+
+/// What refused a call.
+fn rule_of(fault: &Fault) -> Cow<'static, str> {
+    let mut said = fault.more.metadata.iter();
+    match said.find(|(key, _)| *key == "rule") {
+        Some((_, name)) => format!("limits.{name}").into(),
+        None => fault.kind.wire().reason.into(),
     }
 }
 

@@ -365,9 +365,6 @@ impl Inner {
     }
 }
 
-/// Says who a request is from by its head, where somebody else has made sure of that.
-pub type Greeter = Arc<dyn Fn(&HeaderMap) -> Option<Caller> + Send + Sync>;
-
 /// Who is known by the address alone.
 pub(super) fn caller(peer: &Peer) -> Caller {
     Caller {

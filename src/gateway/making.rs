@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Gateway, Inner, Routes,
     credentials::{Credentials, Own},
-    greet::{Auth, Greeter, Ways},
+    greet::{Auth, Ways},
     under_way::UnderWay,
 };
 use crate::{
@@ -74,7 +74,6 @@ pub struct Setup {
     conversations: Conversations,
     retries: Retries,
     owners: Owners,
-    greeter: Option<Greeter>,
     audit: Audit,
     rules: Rules,
     peers: Peers,
@@ -128,7 +127,6 @@ impl Setup {
             conversations,
             retries,
             owners,
-            greeter: None,
             rules,
             peers,
             ways: ways.into(),
@@ -137,13 +135,6 @@ impl Setup {
             _watch: watch,
             rooms,
         })
-    }
-
-    /// From now on callers are who somebody else says they are.
-    #[must_use]
-    pub fn greeting(mut self, greeter: Option<Greeter>) -> Self {
-        self.greeter = greeter;
-        self
     }
 
     /// All conversations, for who looks after them.
@@ -224,7 +215,6 @@ impl Setup {
             conversations: self.conversations.clone(),
             retries: self.retries.clone(),
             owners: self.owners.clone(),
-            greeter: self.greeter.clone(),
             rules: self.rules.clone(),
             peers: self.peers.clone(),
             auth,

@@ -1,6 +1,6 @@
 //! What depends on who asks: whose tasks and contexts a call may name, what is written into its metadata, and the list
 //! of the tasks that are the caller's.
-use http::{HeaderMap, Response, StatusCode};
+use http::{Response, StatusCode};
 
 use super::{Inner, again::Admitted, exchange::Exchange, routes::Matched};
 use crate::{
@@ -32,7 +32,6 @@ impl Inner {
         &self,
         read: &mut Read,
         matched: &Matched<'_>,
-        fields: &HeaderMap,
         caller: &Caller,
     ) -> Result<Option<Owner>, Fault> {
         let keeps = self.owners.on() && read.call.op != Op::ExtendedCard;
@@ -40,8 +39,6 @@ impl Inner {
         if !keeps && !writes {
             return Ok(None);
         }
-        let greeted = self.greeter.as_ref().and_then(|greet| greet(fields));
-        let caller = greeted.as_ref().unwrap_or(caller);
         let owner = if keeps {
             Some(Box::pin(self.owner(read, matched, caller)).await?)
         } else {

@@ -4,10 +4,9 @@ use std::{
     sync::{Arc, Mutex, OnceLock},
 };
 
-use aws_lc_rs::digest::{SHA256, digest};
-use tempfile::NamedTempFile;
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
+pub(super) use crate::support::keys::{api_key, bearer, file, item, keys_way, overwrite};
 use crate::support::{
     agent::{Agent, Asked, Log, answer},
     client::Answer,
@@ -19,33 +18,10 @@ pub(super) const KEY: &str = "k-5b0c7b8f1d2e4a6890-billing";
 pub(super) const OLD_KEY: &str = "k-5b0c7b8f1d2e4a6890-expired";
 pub(super) const READER: &str = "k-5b0c7b8f1d2e4a6890-readers";
 
-/// A file with this in it.
-pub(super) fn file(text: &str) -> NamedTempFile {
-    let mut file = NamedTempFile::new().unwrap();
-    file.write_all(text.as_bytes()).unwrap();
-    file
-}
-
-pub(super) fn overwrite(file: &NamedTempFile, text: &str) {
-    std::fs::write(file.path(), text).unwrap();
-}
-
-/// A key as its file has it.
-pub(super) fn item(name: &str, key: &str, more: &str) -> String {
-    let digest = digest(&SHA256, key.as_bytes());
-    let digest: [u8; 32] = digest.as_ref().try_into().unwrap();
-    let hex = blake3::Hash::from_bytes(digest).to_hex();
-    format!("- {{name: {name}, digest: 'sha256:{hex}', {more}}}\n")
-}
-
 pub(super) fn usual_keys() -> String {
     item("billing", KEY, "tenant: acme")
         + &item("old", OLD_KEY, "expires: 2020-01-01T00:00:00Z")
         + &item("reader", READER, "operations: [GetTask]")
-}
-
-pub(super) fn keys_way(file: &NamedTempFile) -> String {
-    format!("{{api_keys: {{file: '{}'}}}}", file.path().display())
 }
 
 /// A v1.0 JSON-RPC agent.
@@ -107,14 +83,6 @@ pub(super) fn head(speak: Speak) -> String {
         "0.3"
     };
     format!("a2a-version: {version}\r\ncontent-type: application/json\r\n")
-}
-
-pub(super) fn bearer(token: &str) -> String {
-    format!("authorization: Bearer {token}\r\n")
-}
-
-pub(super) fn api_key(key: &str) -> String {
-    format!("x-api-key: {key}\r\n")
 }
 
 /// What all gateways of this process have logged.

@@ -1,13 +1,13 @@
 //! What an answer makes: whose it is from its first word on, and what is not told.
-use a2a_gateway::config::OfUnknown;
 use serde_json::{Value, json};
 
 use crate::{
     attacks::{is_not_there, makes, reaches, refused},
-    people::{asks, asks_by, by_tenant, gateway},
+    people::{BY_TENANT, asks, asks_by, gateway},
     support::{
         agent::{Agent, STREAM, chunk},
         desk,
+        keys::api_key,
         message::Refusal,
         seen::Seen,
         stage::{ANN, BINDINGS, BOB},
@@ -25,7 +25,11 @@ fn plain(speak: crate::support::words::Speak, streams: bool) -> crate::words::Re
 fn a_stream_s_task_is_its_owner_s_from_the_first_event_on() {
     for rest in BINDINGS {
         let agent = Agent::start();
-        let gateway = gateway(&agent, rest, "conversation: {on_busy: 'off'}", by_tenant);
+        let gateway = gateway(
+            &agent,
+            rest,
+            &format!("{BY_TENANT}conversation: {{on_busy: 'off'}}"),
+        );
         for speak in ALL {
             let (ann, bob) = (ANN.speaking(speak), BOB.speaking(speak));
             let task = format!("t-{speak:?}");
@@ -48,7 +52,11 @@ fn a_stream_s_task_is_its_owner_s_from_the_first_event_on() {
 #[test]
 fn a_stream_that_is_left_at_once_is_read_until_its_task_has_an_owner() {
     let agent = Agent::start();
-    let gateway = gateway(&agent, false, "conversation: {on_busy: 'off'}", by_tenant);
+    let gateway = gateway(
+        &agent,
+        false,
+        &format!("{BY_TENANT}conversation: {{on_busy: 'off'}}"),
+    );
     let client = asks(&gateway, ANN, &plain(J10, true));
     let mut seen = Seen::read(agent.next());
     drop(client);
@@ -80,7 +88,11 @@ fn a_stream_that_is_left_at_once_is_read_until_its_task_has_an_owner() {
 fn an_agent_that_answers_with_another_s_task_is_not_heard() {
     for rest in BINDINGS {
         let agent = Agent::start();
-        let gateway = gateway(&agent, rest, "retry: {message_id: 'on'}", by_tenant);
+        let gateway = gateway(
+            &agent,
+            rest,
+            &format!("{BY_TENANT}retry: {{message_id: 'on'}}"),
+        );
         makes(&gateway, &agent, ANN, "t-secret", "c-ann");
         let mut streams_at_once = false;
         for speak in ALL {
@@ -130,14 +142,18 @@ fn an_agent_that_answers_with_another_s_task_is_not_heard() {
 #[test]
 fn the_same_message_of_another_owner_is_another_message() {
     let agent = Agent::start();
-    let gateway = gateway(&agent, false, "retry: {message_id: 'on'}", by_tenant);
+    let gateway = gateway(
+        &agent,
+        false,
+        &format!("{BY_TENANT}retry: {{message_id: 'on'}}"),
+    );
     for speak in ALL {
         let (ann, bob) = (ANN.speaking(speak), BOB.speaking(speak));
         let id = json!({"messageId": format!("m-{speak:?}")});
         let request = message(speak, false, &id, &json!({}));
         for (who, task) in [(ann, format!("a-{speak:?}")), (bob, format!("b-{speak:?}"))] {
             // From one address, and by what only the gateway knows.
-            let fields = format!("x-who: {}\r\n", who.token);
+            let fields = api_key(who.token);
             let mut client = asks_by(&gateway, who, &fields, &request);
             Seen::read(agent.next()).task(&task, &task, "COMPLETED");
             assert!(client.answer().body.contains(&task));
@@ -153,12 +169,13 @@ fn the_same_message_of_another_owner_is_another_message() {
 
 #[test]
 fn a_task_from_before_is_nobody_s_or_everybody_s() {
-    for (unknown, open) in [(OfUnknown::Refuse, false), (OfUnknown::Allow, true)] {
+    for (unknown, open) in [("refuse", false), ("allow", true)] {
         let agent = Agent::start();
-        let gateway = gateway(&agent, false, "", |config| {
-            by_tenant(config);
-            config.ownership.unknown = unknown;
-        });
+        let gateway = gateway(
+            &agent,
+            false,
+            &format!("ownership: {{by: tenant, unknown: {unknown}}}"),
+        );
         for speak in ALL {
             for (_, request) in on_task(speak, "from-before") {
                 for who in [ANN, BOB] {
@@ -177,7 +194,7 @@ fn a_task_from_before_is_nobody_s_or_everybody_s() {
 #[test]
 fn without_owners_everybody_sees_everything() {
     let agent = Agent::start();
-    let gateway = gateway(&agent, false, "", |_| {});
+    let gateway = gateway(&agent, false, "");
     makes(&gateway, &agent, ANN, "t1", "c1");
     for speak in ALL {
         for (_, request) in on_task(speak, "t1") {

@@ -1,9 +1,8 @@
 //! Each attacks the other, by every operation and id, in every dialect: nothing crosses, and nothing is told.
-use a2a_gateway::config::OwnedBy;
 use serde_json::{Value, json};
 
 use crate::{
-    people::{BLUE, BOTH, CID, asks, by_tenant, gateway},
+    people::{BLUE, BOTH, BY_TENANT, CID, asks, gateway},
     support::{
         agent::Agent,
         gateway::Gateway,
@@ -72,7 +71,7 @@ fn naming(speak: Speak, task: &str) -> Vec<(Value, Value)> {
 fn another_s_task_is_not_there_whatever_is_asked_of_it() {
     for rest in BINDINGS {
         let agent = Agent::start();
-        let gateway = gateway(&agent, rest, "", by_tenant);
+        let gateway = gateway(&agent, rest, BY_TENANT);
         for (n, (owner, thief)) in BOTH.into_iter().enumerate() {
             let task = format!("t{n}");
             makes(&gateway, &agent, owner, &task, &format!("c{n}"));
@@ -102,7 +101,7 @@ fn another_s_task_is_not_there_whatever_is_asked_of_it() {
 fn another_s_context_cannot_be_used_not_even_for_one_s_own_task() {
     for rest in BINDINGS {
         let agent = Agent::start();
-        let gateway = gateway(&agent, rest, "", by_tenant);
+        let gateway = gateway(&agent, rest, BY_TENANT);
         makes(&gateway, &agent, ANN, "t-ann", "c-ann");
         makes(&gateway, &agent, BOB, "t-bob", "c-bob");
         for (thief, own, context) in [(BOB, "t-bob", "c-ann"), (ANN, "t-ann", "c-bob")] {
@@ -131,7 +130,7 @@ fn another_s_context_cannot_be_used_not_even_for_one_s_own_task() {
 #[test]
 fn a_context_that_a_client_made_up_is_its_own() {
     let agent = Agent::start();
-    let gateway = gateway(&agent, false, "", by_tenant);
+    let gateway = gateway(&agent, false, BY_TENANT);
     let of = |speak| message(speak, false, &json!({"contextId": "made-up"}), &json!({}));
     // Refused by the agent, but claimed: who knows what it began.
     reaches(&gateway, &agent, ANN, &of(J10));
@@ -144,7 +143,7 @@ fn a_context_that_a_client_made_up_is_its_own() {
 #[test]
 fn no_request_names_one_task_in_its_path_and_another_in_its_body() {
     let agent = Agent::start();
-    let gateway = gateway(&agent, false, "", by_tenant);
+    let gateway = gateway(&agent, false, BY_TENANT);
     makes(&gateway, &agent, ANN, "t-ann", "c-ann");
     makes(&gateway, &agent, BOB, "t-bob", "c-bob");
     let hook = "http://127.0.0.1:9/hook";
@@ -188,9 +187,9 @@ fn no_request_names_one_task_in_its_path_and_another_in_its_body() {
 
 #[test]
 fn colleagues_share_what_their_tenant_has_and_nobody_else_does() {
-    for (by, shared) in [(OwnedBy::Tenant, true), (OwnedBy::Caller, false)] {
+    for (by, shared) in [("tenant", true), ("caller", false)] {
         let agent = Agent::start();
-        let gateway = gateway(&agent, false, "", |config| config.ownership.by = by);
+        let gateway = gateway(&agent, false, &format!("ownership: {{by: {by}}}"));
         makes(&gateway, &agent, ANN, "t1", "c1");
         for speak in ALL {
             for (_, request) in on_task(speak, "t1") {
@@ -211,7 +210,7 @@ fn colleagues_share_what_their_tenant_has_and_nobody_else_does() {
 #[test]
 fn who_is_not_known_does_nothing_at_all() {
     let agent = Agent::start();
-    let gateway = gateway(&agent, false, "", by_tenant);
+    let gateway = gateway(&agent, false, BY_TENANT);
     makes(&gateway, &agent, ANN, "t1", "c1");
     for speak in ALL {
         let mut requests = on_task(speak, "t1");

@@ -1,10 +1,9 @@
 //! Lists hold what is the caller's: filtered, refilled, and with page tokens that are of no use to others.
-use a2a_gateway::config::OfUnknown;
 use serde_json::{Value, json};
 
 use crate::{
     attacks::refused,
-    people::{asks, by_tenant, gateway},
+    people::{BY_TENANT, asks, gateway},
     support::{
         PATIENCE,
         agent::{Agent, Asked},
@@ -142,8 +141,8 @@ fn walk(
 fn everybody_sees_their_own_tasks_once_in_full_pages() {
     for rest in BINDINGS {
         let agent = Agent::start();
-        let more = "dialects: {v03_list_tasks: true}";
-        let gateway = gateway(&agent, rest, more, by_tenant);
+        let more = format!("{BY_TENANT}dialects: {{v03_list_tasks: true}}");
+        let gateway = gateway(&agent, rest, &more);
         let (ann, bob) = (numbered("ann", 130), numbered("bob", 65));
         all_are_of(&gateway, &agent, ANN, &ann);
         all_are_of(&gateway, &agent, BOB, &bob);
@@ -178,7 +177,7 @@ fn everybody_sees_their_own_tasks_once_in_full_pages() {
 #[test]
 fn pages_of_one_are_filled_one_by_one() {
     let agent = Agent::start();
-    let gateway = gateway(&agent, false, "", by_tenant);
+    let gateway = gateway(&agent, false, BY_TENANT);
     let (ann, bob) = (numbered("ann", 5), numbered("bob", 5));
     all_are_of(&gateway, &agent, ANN, &ann);
     all_are_of(&gateway, &agent, BOB, &bob);
@@ -195,7 +194,7 @@ fn pages_of_one_are_filled_one_by_one() {
 fn a_page_is_looked_for_in_ten_pages_of_the_agent_at_most() {
     for rest in BINDINGS {
         let agent = Agent::start();
-        let gateway = gateway(&agent, rest, "", by_tenant);
+        let gateway = gateway(&agent, rest, BY_TENANT);
         let mut all = numbered("nobody", 620);
         all_are_of(&gateway, &agent, BOB, &["bob-0".to_owned()]);
         all.push("bob-0".to_owned());
@@ -223,7 +222,7 @@ fn a_page_is_looked_for_in_ten_pages_of_the_agent_at_most() {
 #[test]
 fn a_page_token_is_of_use_to_its_owner_alone() {
     let agent = Agent::start();
-    let gateway = gateway(&agent, false, "", by_tenant);
+    let gateway = gateway(&agent, false, BY_TENANT);
     let ann = numbered("ann", 60);
     all_are_of(&gateway, &agent, ANN, &ann);
     let stage = (&gateway, &agent, false);
@@ -249,10 +248,7 @@ fn a_page_token_is_of_use_to_its_owner_alone() {
 #[test]
 fn what_is_nobody_s_is_listed_where_everybody_may_see_it() {
     let agent = Agent::start();
-    let gateway = gateway(&agent, false, "", |config| {
-        by_tenant(config);
-        config.ownership.unknown = OfUnknown::Allow;
-    });
+    let gateway = gateway(&agent, false, "ownership: {by: tenant, unknown: allow}");
     all_are_of(&gateway, &agent, ANN, &["ann-0".to_owned()]);
     let all = ["ann-0".to_owned(), "nobody-0".to_owned()];
     let stage = (&gateway, &agent, false);
@@ -265,7 +261,7 @@ fn what_is_nobody_s_is_listed_where_everybody_may_see_it() {
 #[test]
 fn an_agent_s_error_is_told_and_a_size_that_cannot_be_is_the_agent_s_to_refuse() {
     let agent = Agent::start();
-    let gateway = gateway(&agent, false, "", by_tenant);
+    let gateway = gateway(&agent, false, BY_TENANT);
     for size in ["0", "101"] {
         let mut client = asks(&gateway, ANN, &list(J10, &[("pageSize", size)]));
         let call = agent.next();

@@ -1,20 +1,14 @@
 //! Who calls, and a gateway that knows them.
-use std::sync::Arc;
-
-use a2a_gateway::{
-    config::{Config, OwnedBy},
-    gateway::Greeter,
-    policy::caller::Caller,
-};
-
-use crate::words::Request;
-
-use crate::support::{
-    agent::Agent,
-    client::Client,
-    gateway::Gateway,
-    stage::{ANN, BOB, Who},
-    words::J10,
+use crate::{
+    support::{
+        agent::Agent,
+        client::Client,
+        gateway::Gateway,
+        keys::{credentials, file, item, keys_way},
+        stage::{ANN, BOB, Who},
+        words::J10,
+    },
+    words::Request,
 };
 
 /// Of Ann's tenant.
@@ -28,43 +22,28 @@ pub(crate) const BLUE: Who = Who {
     token: "blue",
 };
 
-/// Knows people by their tokens, or by a field that says nothing to others; Ann and Cid are of one tenant.
-pub(crate) fn greeter() -> Greeter {
-    Arc::new(|fields| {
-        let value = |name| fields.get(name)?.to_str().ok();
-        let token = value("authorization").and_then(|text| text.strip_prefix("Bearer "));
-        let name = token.or_else(|| value("x-who"))?;
-        let tenant = match name {
-            "ann" | "cid" => Some("blue"),
-            "bob" => Some("red"),
-            _ => None,
-        };
-        Some(Caller {
-            name: format!("key:{name}").into(),
-            tenant: tenant.map(Into::into),
-            verified: true,
-            ..Caller::default()
-        })
-    })
-}
-
 /// What is made belongs to tenants.
-pub(crate) fn by_tenant(config: &mut Config) {
-    config.ownership.by = OwnedBy::Tenant;
+pub(crate) const BY_TENANT: &str = "ownership: {by: tenant}\n";
+
+/// All who have keys, each with a key of that name. Ann and Cid are of one tenant.
+fn everybody() -> String {
+    [
+        ("ann", "tenant: blue"),
+        ("cid", "tenant: blue"),
+        ("bob", "tenant: red"),
+        ("blue", ""),
+    ]
+    .map(|(name, more)| item(name, name, more))
+    .concat()
 }
 
-/// A gateway before this agent.
-pub(crate) fn gateway(
-    agent: &Agent,
-    rest: bool,
-    yaml: &str,
-    change: impl FnOnce(&mut Config),
-) -> Gateway {
+/// A gateway before this agent, to which it shows a credential of its own.
+pub(crate) fn gateway(agent: &Agent, rest: bool, yaml: &str) -> Gateway {
     let binding = if rest { "rest" } else { "jsonrpc" };
-    let addr = agent.addr;
-    let yaml =
-        format!("workers: 1\nbackend: {{url: 'http://{addr}', binding: {binding}}}\n{yaml}\n");
-    Gateway::knowing(&yaml, Some(greeter()), change)
+    let (keys, own) = (file(&everybody()), file("Bearer gateway"));
+    let backend = format!("binding: {binding}, {}", credentials(&own));
+    let yaml = format!("auth: [{}]\n{yaml}\n", keys_way(&keys));
+    Gateway::with(agent.addr, &backend, &yaml).keeping([keys, own])
 }
 
 /// Somebody asks something.

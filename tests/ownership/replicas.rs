@@ -10,7 +10,7 @@ use server::RedisServer;
 use crate::{
     attacks::{is_not_there, makes, reaches, refused},
     lists::{all_are_of, lists},
-    people::{BOTH, asks, by_tenant, gateway},
+    people::{BOTH, BY_TENANT, asks, gateway},
     support::{
         agent::Agent,
         gateway::Gateway,
@@ -43,8 +43,7 @@ fn stage() -> Stage {
         gateway(
             &agent,
             false,
-            &format!("state: '{}'", store.url()),
-            by_tenant,
+            &format!("{BY_TENANT}state: '{}'", store.url()),
         )
     };
     Stage {

@@ -3,15 +3,17 @@ use std::net::SocketAddr;
 
 use a2a_gateway::{
     config::{Config, Overrides},
-    gateway::Greeter,
     run::{self, Served},
 };
+use tempfile::NamedTempFile;
 
 use super::client::{Answer, Client};
 
 pub struct Gateway {
     pub addr: SocketAddr,
     served: Option<Served>,
+    /// What its settings name.
+    files: Vec<NamedTempFile>,
 }
 
 impl Gateway {
@@ -33,20 +35,21 @@ impl Gateway {
     }
 
     pub fn of(yaml: &str) -> Self {
-        Self::knowing(yaml, None, |_| {})
-    }
-
-    /// One that has its callers from `greeter`, with settings changed after they were read.
-    pub fn knowing(yaml: &str, greeter: Option<Greeter>, change: impl FnOnce(&mut Config)) -> Self {
         let yaml = format!("listen: 127.0.0.1:0\n{yaml}");
         let config = Config::parse(&yaml, Overrides::default());
-        let mut config = config.unwrap_or_else(|e| panic!("{e}\n{yaml}"));
-        change(&mut config);
-        let served = run::start_greeting(config, greeter).unwrap();
+        let config = config.unwrap_or_else(|e| panic!("{e}\n{yaml}"));
+        let served = run::start(config).unwrap();
         Self {
             addr: served.running.local_addr,
             served: Some(served),
+            files: vec![],
         }
+    }
+
+    /// Files that stay for as long as it does.
+    pub fn keeping<const N: usize>(mut self, files: [NamedTempFile; N]) -> Self {
+        self.files.extend(files);
+        self
     }
 
     pub fn client(&self) -> Client {

@@ -8,60 +8,60 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, jwk::Jwk};
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256};
 use serde_json::{Value, json};
 
-use crate::support::agent::{Agent, Log, answer};
+use super::agent::{Agent, Log, answer};
 
-pub(super) const ISSUER: &str = "https://issuer.test";
+pub const ISSUER: &str = "https://issuer.test";
 
 /// A key pair.
 #[derive(Clone)]
-pub(super) struct Pair {
-    pub(super) id: &'static str,
+pub struct Pair {
+    pub id: &'static str,
     private: EncodingKey,
 }
 
 impl Pair {
-    pub(super) fn new(id: &'static str) -> Self {
+    pub fn new(id: &'static str) -> Self {
         let der = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
         let private = EncodingKey::from_ec_der(&der.serialize_der());
         Self { id, private }
     }
 
-    pub(super) fn public(&self) -> Value {
+    pub fn public(&self) -> Value {
         let mut key = Jwk::from_encoding_key(&self.private, Algorithm::ES256).unwrap();
         key.common.key_id = Some(self.id.to_owned());
         serde_json::to_value(key).unwrap()
     }
 
-    pub(super) fn signs(&self, claims: &Value) -> String {
+    pub fn signs(&self, claims: &Value) -> String {
         let mut head = Header::new(Algorithm::ES256);
         head.kid = Some(self.id.to_owned());
         encode(&head, claims, &self.private).unwrap()
     }
 }
 
-pub(super) fn now() -> i64 {
+pub fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }
 
 /// What a good token says.
-pub(super) fn claims() -> Value {
+pub fn claims() -> Value {
     json!({"iss": ISSUER, "aud": "gateway", "sub": "ann", "exp": now() + 600, "org": "acme"})
 }
 
-pub(super) fn set(pairs: &[Pair]) -> String {
+pub fn set(pairs: &[Pair]) -> String {
     let keys: Vec<_> = pairs.iter().map(Pair::public).collect();
     json!({ "keys": keys }).to_string()
 }
 
 /// Serves its keys, as they are now.
-pub(super) struct Issuer {
-    pub(super) addr: SocketAddr,
-    pub(super) log: Log,
+pub struct Issuer {
+    pub addr: SocketAddr,
+    pub log: Log,
     says: Arc<Mutex<(u16, String)>>,
 }
 
 impl Issuer {
-    pub(super) fn with(pairs: &[Pair]) -> Self {
+    pub fn with(pairs: &[Pair]) -> Self {
         let says = Arc::new(Mutex::new((200, set(pairs))));
         let said = says.clone();
         let (addr, log) = Agent::always(move |_| {
@@ -71,11 +71,11 @@ impl Issuer {
         Self { addr, log, says }
     }
 
-    pub(super) fn says(&self, status: u16, text: String) {
+    pub fn says(&self, status: u16, text: String) {
         *self.says.lock().unwrap() = (status, text);
     }
 
-    pub(super) fn way(&self) -> String {
+    pub fn way(&self) -> String {
         format!(
             "{{jwt: {{issuer: '{ISSUER}', audience: [gateway], algorithms: [ES256], tenant: org, \
              jwks_url: 'http://{}/keys'}}}}",

@@ -5,46 +5,46 @@ use a2a_gateway::audit::{self, Key, verify};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{PATIENCE, gateway::Gateway};
+use super::{PATIENCE, gateway::Gateway};
 
-pub(crate) const KEY: &str = "0d5e-a key that is in nothing but its own file-77aa";
+pub const KEY: &str = "0d5e-a key that is in nothing but its own file-77aa";
 
-pub(crate) struct Place(pub(crate) TempDir);
+pub struct Place(pub TempDir);
 
 impl Place {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let place = Self(TempDir::new().unwrap());
         fs::write(place.key_file(), format!("{KEY}\n")).unwrap();
         place
     }
 
-    pub(crate) fn key_file(&self) -> PathBuf {
+    pub fn key_file(&self) -> PathBuf {
         self.0.path().join("key")
     }
 
-    pub(crate) fn folder(&self) -> PathBuf {
+    pub fn folder(&self) -> PathBuf {
         self.0.path().join("log")
     }
 
     /// The section; `more` is further settings of it.
-    pub(crate) fn section(&self, more: &str) -> String {
+    pub fn section(&self, more: &str) -> String {
         let (folder, key) = (self.folder(), self.key_file());
         let (folder, key) = (folder.display(), key.display());
         format!("audit: {{folder: '{folder}', key_file: '{key}', {more}}}\n")
     }
 
     /// A gateway that records what it does. Nothing is told on stdout.
-    pub(crate) fn gateway(&self, agent: SocketAddr, more: &str, rest: &str) -> Gateway {
+    pub fn gateway(&self, agent: SocketAddr, more: &str, rest: &str) -> Gateway {
         let section = self.section(&format!("flush: 10ms, checkpoint: 0, {more}"));
         Gateway::with(agent, "", &format!("{section}{rest}"))
     }
 
-    pub(crate) fn files(&self) -> Vec<PathBuf> {
+    pub fn files(&self) -> Vec<PathBuf> {
         audit::files_in(&self.folder()).unwrap_or_default()
     }
 
     /// All whole lines so far.
-    pub(crate) fn lines(&self) -> Vec<Value> {
+    pub fn lines(&self) -> Vec<Value> {
         let texts = self
             .files()
             .into_iter()
@@ -62,14 +62,14 @@ impl Place {
     }
 
     /// The records of calls so far.
-    pub(crate) fn calls(&self) -> Vec<Value> {
+    pub fn calls(&self) -> Vec<Value> {
         let mut lines = self.lines();
         lines.retain(|line| line["kind"] == "call");
         lines
     }
 
     /// The records of all calls, after the gateway's end; the log is whole.
-    pub(crate) fn ends(&self, gateway: Gateway) -> Vec<Value> {
+    pub fn ends(&self, gateway: Gateway) -> Vec<Value> {
         let audit = gateway.served().audit.clone();
         assert!(gateway.end(), "nothing was cut");
         assert!(audit.close(PATIENCE));
