@@ -182,6 +182,9 @@ impl Inner {
             Ok(target) => target,
             Err(fault) => return refuse(&to, &fault),
         };
+        if let Err(fault) = self.peers.admit(peer.addr.ip()) {
+            return refuse(&to, &fault);
+        }
         match target {
             // Boxed: what is rare must not make every call's future large.
             Target::Card => {
@@ -224,7 +227,6 @@ impl Inner {
         peer: &Peer,
         to: &mut ReplyTo,
     ) -> Result<Response<Reply>, Fault> {
-        self.peers.admit(peer.addr.ip())?;
         let met = self.auth.greet(&head.headers, peer).await?;
         asked.record.caller(&met.caller);
         let mut hold = self.budget.hold();
@@ -367,6 +369,18 @@ impl Inner {
             std::mem::take(&mut head.headers),
             to.dialect.shape.version(),
         )
+    }
+}
+
+impl Inner {
+    /// What an agent's answer may tell the client. A session that it opened for the gateway is not the client's.
+    fn down(&self, fields: HeaderMap, version: Version) -> HeaderMap {
+        let mut fields = forward::down(fields, version);
+        if self.credentials.on() {
+            fields.remove(header::SET_COOKIE);
+            fields.remove(header::WWW_AUTHENTICATE);
+        }
+        fields
     }
 }
 

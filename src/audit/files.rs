@@ -139,11 +139,14 @@ impl Folder {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(MODE);
         let mut file = options.open(&new)?;
+        let folder = File::open(&self.path)?;
         file.write_all(line)?;
         file.sync_all()?;
         fs::rename(&new, &path)?;
-        File::open(&self.path)?.sync_all()?;
-        let file = OpenOptions::new().append(true).open(&path)?;
+        // It is begun now: who goes on with the one before would fork the log.
+        if let Err(error) = folder.sync_all() {
+            tracing::error!(%error, "the audit log's folder cannot be synced; after a loss of power look for {name}");
+        }
         Ok((file, name))
     }
 }

@@ -181,6 +181,16 @@ pub(super) fn check(config: &Config, tree: &mut Tree) {
                     set auth to api_keys or jwt, or to anyone if that is meant";
         tree.wrong("backend.credentials", says);
     }
+    let own = config.backend.url.as_ref();
+    let own = own.map(|url| (url.scheme().to_owned(), url.authority().to_owned()));
+    let routes = config.routes.iter().map(|route| &route.backend);
+    let routes = routes.map(|to| (to.scheme.to_string(), to.authority.to_string()));
+    let origins: std::collections::BTreeSet<_> = own.into_iter().chain(routes).collect();
+    if origins.len() > 1 {
+        let says =
+            "they would be shown to every agent, and the routes lead to more than one origin";
+        tree.wrong("backend.credentials", says);
+    }
     match credentials {
         Credentials::Header(header) => secret_header(header, tree),
         Credentials::Oauth2(oauth2) => client_credentials(oauth2, tree),

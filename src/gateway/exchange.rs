@@ -154,6 +154,7 @@ impl Exchange {
     /// Sends the call for our own sake, and gives the whole answer.
     pub(super) async fn ask_only(&mut self) -> Result<Bytes, Fault> {
         let (head, body) = self.send(&Method::GET).await?.into_parts();
+        self.answered = true;
         if !head.status.is_success() {
             return Err(self.failed(head, body).await);
         }
@@ -248,7 +249,7 @@ impl Exchange {
         }
         let mut response = Response::new(Reply::stream(stream));
         let fields = response.headers_mut();
-        *fields = forward::down(head.headers, version);
+        *fields = self.gateway.down(head.headers, version);
         put_framing(fields, Framing::Events, "");
         put_version(fields, version);
         Ok(response)
@@ -377,7 +378,7 @@ impl Exchange {
         let mut response = Response::new(Reply::whole(body));
         *response.status_mut() = status;
         let fields = response.headers_mut();
-        *fields = forward::down(head.headers, version);
+        *fields = self.gateway.down(head.headers, version);
         if status != StatusCode::NO_CONTENT {
             put_framing(fields, framing, json);
         }

@@ -34,7 +34,11 @@ impl Inner {
         matched: &Matched<'_>,
         caller: &Caller,
     ) -> Result<Option<Owner>, Fault> {
-        let keeps = self.owners.on() && read.call.op != Op::ExtendedCard;
+        let card = read.call.op == Op::ExtendedCard;
+        if card && self.owners.on() {
+            self.owners.of(caller, &matched.scope)?; // it belongs to nobody, but is not for strangers
+        }
+        let keeps = self.owners.on() && !card;
         let writes = matched.route.metadata.is_some() && read.call.op.sends();
         if !keeps && !writes {
             return Ok(None);

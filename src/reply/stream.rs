@@ -203,6 +203,7 @@ where
         let mut ready = std::mem::take(&mut self.ready);
         if let Some(fault) = self.permit.objection() {
             ready.clear();
+            self.held = None;
             self.fail(&fault, &mut ready);
             self.ended = true;
         }

@@ -41,20 +41,23 @@ impl Passing {
         })
     }
 
-    /// What a request's credentials are known by, if it shows any.
+    /// What a request's credentials are known by, if it shows any: the first of them alone. An agent that looks only at
+    /// that one accepts it whatever stands beside it, so that one credential would else be any number of callers. One
+    /// that `Connection` names never reaches the agent, and makes the request nobody's.
     pub fn mark(&self, fields: &HeaderMap) -> Option<Mark> {
-        let mut hash = None;
-        for (index, name) in (0u8..).zip(&CREDENTIALS) {
-            for value in fields.get_all(name) {
-                let hash = hash.get_or_insert_with(|| blake3::Hasher::new_keyed(&self.key));
-                let length = (value.len() as u64).to_le_bytes();
-                hash.update(&[index])
-                    .update(&length)
-                    .update(value.as_bytes());
-            }
+        let name = CREDENTIALS.iter().find(|name| fields.contains_key(*name))?;
+        let mut dropped = fields.get_all(header::CONNECTION).iter();
+        if dropped.any(|names| names_field(names.as_bytes(), name)) {
+            return None;
+        }
+        let mut hash = blake3::Hasher::new_keyed(&self.key);
+        hash.update(name.as_str().as_bytes());
+        for value in fields.get_all(name) {
+            let length = (value.len() as u64).to_le_bytes();
+            hash.update(&length).update(value.as_bytes());
         }
         let mut mark = [0; 16];
-        mark.copy_from_slice(&hash?.finalize().as_bytes()[..16]);
+        mark.copy_from_slice(&hash.finalize().as_bytes()[..16]);
         Some(mark)
     }
 
@@ -78,6 +81,14 @@ impl Passing {
     pub async fn refused(&self, mark: &Mark) {
         self.accepted.invalidate(mark).await;
     }
+}
+
+fn names_field(names: &[u8], name: &HeaderName) -> bool {
+    let mut names = names.split(|b| *b == b',');
+    names.any(|n| {
+        n.trim_ascii()
+            .eq_ignore_ascii_case(name.as_str().as_bytes())
+    })
 }
 
 #[cfg(test)]
@@ -107,6 +118,18 @@ mod tests {
         assert_eq!(passing.known(&bob.unwrap()).await, None);
         passing.refused(&mark).await;
         assert_eq!(passing.known(&mark).await, None);
+    }
+
+    #[test]
+    fn what_stands_beside_a_credential_makes_no_other_caller() {
+        let passing = Passing::new().unwrap();
+        let ann = (header::AUTHORIZATION, "Bearer ann");
+        let alone = passing.mark(&fields(&[ann.clone()]));
+        let beside = fields(&[(header::COOKIE, "n=1"), ann.clone(), (API_KEY, "k")]);
+        assert!(alone.is_some());
+        assert_eq!(passing.mark(&beside), alone);
+        let dropped = fields(&[ann, (header::CONNECTION, "close, Authorization")]);
+        assert_eq!(passing.mark(&dropped), None);
     }
 
     #[test]
