@@ -230,6 +230,9 @@ impl Conversations {
                 let verdict = self.question(key, context, &wanted, &holder, now, &mut ask);
                 match verdict.await {
                     Verdict::Free => {
+                        // Not the same: where the answer to the first take was lost, that is still to be settled free.
+                        let token = self.token();
+                        let newcomer = wanted.newcomer(token);
                         let over = inner.store.take_over(key, holder.mark(), &newcomer);
                         match over.await.map_err(away)? {
                             Take::Taken(until) => {
