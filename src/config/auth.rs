@@ -182,7 +182,7 @@ pub(super) fn check(config: &Config, tree: &mut Tree) {
         tree.wrong("backend.credentials", says);
     }
     let own = config.backend.url.as_ref();
-    let own = own.map(|url| (url.scheme().to_owned(), url.authority().to_owned()));
+    let own = own.map(|url| (url.scheme().to_string(), url.authority().to_string()));
     let routes = config.routes.iter().map(|route| &route.backend);
     let routes = routes.map(|to| (to.scheme.to_string(), to.authority.to_string()));
     let origins: std::collections::BTreeSet<_> = own.into_iter().chain(routes).collect();

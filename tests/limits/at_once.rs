@@ -9,8 +9,7 @@ use crate::support::{
     until,
 };
 
-const STREAMS: &str =
-    "limits: {rules: [{name: open, key: [caller], concurrency: {of: streams, limit: 1}}]}";
+const STREAMS: &str = "auth: [anyone]\nlimits: {rules: [{name: open, key: [caller], concurrency: {of: streams, limit: 1}}]}";
 
 #[test]
 fn a_stream_counts_until_it_has_ended_or_its_client_has_left() {
@@ -50,6 +49,7 @@ fn sixty_four_at_once_get_just_what_there_is() {
     let (agent, log) =
         Agent::always(move |_| answer(200, "content-type: application/json\r\n", task));
     let rules = "workers: 2
+auth: [anyone]
 limits: {rules: [{name: a, key: [caller], quota: {limit: 100, per: month}}, {name: b, key: [global], rate: {limit: 1000, per: 1h}}]}";
     let gateway = Gateway::of(&format!("backend: {{url: 'http://{agent}'}}\n{rules}"));
     let admitted: usize = thread::scope(|scope| {

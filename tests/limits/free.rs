@@ -7,9 +7,9 @@ use crate::support::{
     stage::{ANN, BINDINGS, PATIENT, Stage},
 };
 
-const ONE: &str =
-    "limits: {rules: [{name: one, key: [caller], quota: {limit: 1, per: rolling 24h}}]}";
-const TWO: &str = "limits: {rules: [{name: two, key: [caller], quota: {limit: 2, per: month}}]}";
+const ONE: &str = "auth: [anyone]\nlimits: {rules: [{name: one, key: [caller], quota: {limit: 1, per: rolling 24h}}]}";
+const TWO: &str =
+    "auth: [anyone]\nlimits: {rules: [{name: two, key: [caller], quota: {limit: 2, per: month}}]}";
 
 #[test]
 fn an_agent_that_cannot_be_reached_costs_nothing() {

@@ -8,7 +8,7 @@ use crate::support::{
     stage::{ANN, Stage},
 };
 
-const RULES: &str = "limits: {rules: [
+const RULES: &str = "auth: [anyone]\nlimits: {rules: [
   {name: daily, key: [caller], match: {operations: [SendMessage]}, quota: {limit: 2, per: month}},
   {name: streams, key: [caller], match: {operations: [SendStreamingMessage]}, quota: {limit: 1, per: rolling 24h}},
   {name: looks, key: [caller], match: {operations: [GetTask]}, rate: {limit: 1, per: 24h}},

@@ -46,6 +46,7 @@ impl Server {
 backend: {{url: 'http://{agent}'}}
 conversation: {{on_busy: 'off'}}
 state: {{store: '{store}', on_error: refuse, timeout: 5s}}
+auth: [anyone]
 limits: {{rules: [
   {{name: a, key: [caller], quota: {{limit: 100, per: month}}}},
   {{name: b, key: [global], rate: {{limit: 1000, per: 1h}}}},

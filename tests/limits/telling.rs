@@ -6,7 +6,8 @@ use crate::support::{
 };
 
 const HOURLY: &str = "limits: {rules: [{name: hourly, key: [global], rate: {limit: 1, per: 1h}}]}";
-const DAILY: &str = "limits: {rules: [{name: daily, key: [caller], quota: {limit: 1, per: day}}]}";
+const DAILY: &str =
+    "auth: [anyone]\nlimits: {rules: [{name: daily, key: [caller], quota: {limit: 1, per: day}}]}";
 
 #[test]
 fn a_refusal_is_told_in_the_caller_s_dialect_with_its_fields() {

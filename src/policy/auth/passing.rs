@@ -45,14 +45,16 @@ impl Passing {
     /// that one accepts it whatever stands beside it, so that one credential would else be any number of callers. One
     /// that `Connection` names never reaches the agent, and makes the request nobody's.
     pub fn mark(&self, fields: &HeaderMap) -> Option<Mark> {
-        let name = CREDENTIALS.iter().find(|name| fields.contains_key(*name))?;
+        let name = CREDENTIALS
+            .into_iter()
+            .find(|name| fields.contains_key(name))?;
         let mut dropped = fields.get_all(header::CONNECTION).iter();
-        if dropped.any(|names| names_field(names.as_bytes(), name)) {
+        if dropped.any(|names| names_field(names.as_bytes(), &name)) {
             return None;
         }
         let mut hash = blake3::Hasher::new_keyed(&self.key);
         hash.update(name.as_str().as_bytes());
-        for value in fields.get_all(name) {
+        for value in fields.get_all(&name) {
             let length = (value.len() as u64).to_le_bytes();
             hash.update(&length).update(value.as_bytes());
         }
