@@ -126,7 +126,7 @@ mod tests {
     fn what_stands_beside_a_credential_makes_no_other_caller() {
         let passing = Passing::new().unwrap();
         let ann = (header::AUTHORIZATION, "Bearer ann");
-        let alone = passing.mark(&fields(&[ann.clone()]));
+        let alone = passing.mark(&fields(std::slice::from_ref(&ann)));
         let beside = fields(&[(header::COOKIE, "n=1"), ann.clone(), (API_KEY, "k")]);
         assert!(alone.is_some());
         assert_eq!(passing.mark(&beside), alone);

@@ -55,10 +55,10 @@ impl Clock {
         if !self.follows {
             return;
         }
-        let (read, real) = (self.wall.load(Relaxed), wall());
+        let (known, wall) = (self.wall.load(Relaxed), wall());
         let passed = i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX);
-        if (real - read.saturating_add(passed)).abs() > SLACK {
-            self.wall.store(real.saturating_sub(passed), Relaxed); // by several workers at once, to the same
+        if (wall - known.saturating_add(passed)).abs() > SLACK {
+            self.wall.store(wall.saturating_sub(passed), Relaxed); // by several workers at once, to the same
         }
     }
 }
