@@ -75,7 +75,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
     auth::check(&config, tree);
     conversations::check(&config, tree);
     let needs = Needs {
-        auth: config.auth.iter().any(|way| way.verifies()),
+        auth: config.auth.iter().any(super::auth::Way::verifies),
         credentials: config.backend.credentials.is_some(),
     };
     ownership::check(&config.ownership, needs, tree);
