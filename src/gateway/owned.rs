@@ -34,7 +34,7 @@ impl Inner {
         matched: &Matched<'_>,
         fields: &HeaderMap,
         caller: &Caller,
-    ) -> Result<Option<Owner>, Fault> {
+    ) -> Result<Option<Box<Owner>>, Fault> {
         let keeps = self.owners.on() && read.call.op != Op::ExtendedCard;
         let writes = matched.route.metadata.is_some() && read.call.op.sends();
         if !keeps && !writes {
@@ -43,7 +43,8 @@ impl Inner {
         let greeted = self.greeter.as_ref().and_then(|greet| greet(fields));
         let caller = greeted.as_ref().unwrap_or(caller);
         let owner = if keeps {
-            Some(Box::pin(self.owner(read, matched, caller)).await?)
+            let owner = Box::pin(self.owner(read, matched, caller)).await?;
+            Some(Box::new(owner)) // most calls have none
         } else {
             None
         };
@@ -95,7 +96,7 @@ impl Inner {
     /// The call may go on: what its answer tells of will be its owner's. `asked` is what it was before it was admitted.
     pub(super) async fn own(
         &self,
-        owner: Option<Owner>,
+        owner: Option<Box<Owner>>,
         asked: Op,
         read: &Read,
         admitted: &mut Admitted,
