@@ -104,8 +104,9 @@ fn request(dialect: Dialect, stream: bool) -> (&'static str, Bytes) {
 fn words() -> Words {
     let event = format!("data: {}\n\n", bodies::event(Dialect::R10, 400));
     let last = format!("data: {}\n\n", bodies::last_event(Dialect::R10, 400));
+    let answer = Bytes::from(bodies::answer(Dialect::R10, KILOBYTE));
     Words {
-        answer: bodies::answer(Dialect::R10, KILOBYTE).into(),
+        answer: Box::new(move |_| answer.clone()),
         events: (event.repeat(EVENTS - 1) + &last).into(), // at rest: the next message is let in
     }
 }

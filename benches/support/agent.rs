@@ -1,18 +1,21 @@
-//! An agent that always says the same, on a thread of its own.
+//! An agent that always says what it was given to say, on a thread of its own.
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, thread};
 
 use bytes::Bytes;
 use http::{Request, Response, header};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Collected, Full};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpListener, runtime::Builder, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
+/// Answers a message.
+pub(crate) type Answer = dyn Fn(&[u8]) -> Bytes + Send + Sync;
+
 /// What it says.
 pub(crate) struct Words {
     /// To a message.
-    pub(crate) answer: Bytes,
+    pub(crate) answer: Box<Answer>,
     /// To a message whose answer is to be streamed.
     pub(crate) events: Bytes,
 }
@@ -52,11 +55,12 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let stream = request.uri().path().ends_with(":stream");
-    let _read = request.into_body().collect().await;
+    let message = request.into_body().collect().await;
     let (kind, body) = if stream {
         ("text/event-stream", words.events.clone())
     } else {
-        ("application/json", words.answer.clone())
+        let message = message.map(Collected::to_bytes).unwrap_or_default();
+        ("application/json", (words.answer)(&message))
     };
     let mut response = Response::new(Full::new(body));
     let kind = header::HeaderValue::from_static(kind);
