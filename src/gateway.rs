@@ -247,11 +247,12 @@ impl Inner {
         let card = read.call.op == Op::ExtendedCard;
         let public = card
             .then(|| self.public(head, &asked.matched, peer))
-            .flatten();
+            .flatten()
+            .map(Box::new);
         let limited = self
             .limit(&met.caller, &read.call, sent, &asked.matched, to)
             .await?;
-        let sender = owner.as_ref().map(Owner::asker).or_else(|| met.asker());
+        let sender = owner.as_deref().map(Owner::asker).or_else(|| met.asker());
         let sender = sender.unwrap_or_else(|| admit::asker(&head.headers, peer));
         let op = read.call.op;
         let mut fields = self.up(&read, head, to, peer);

@@ -43,7 +43,8 @@ pub(super) struct Exchange {
     pub(super) call: Call,
     pub(super) to: ReplyTo,
     pub(super) lost: Vec<Loss>,
-    pub(super) public: Option<Public>,
+    /// For cards only.
+    pub(super) public: Option<Box<Public>>,
     pub(super) report: bool,
     /// What it owes news of its answer.
     pub(super) permit: Permit,
@@ -147,7 +148,7 @@ impl Exchange {
             answered: false,
             hold: gateway.budget.hold(),
             record: Record::default(),
-            met: Met::new(Arc::default()),
+            met: gateway.auth.nobody(),
         }
     }
 
@@ -333,7 +334,7 @@ impl Exchange {
         if to.op == Some(Op::ExtendedCard) && self.public.is_none() {
             return Err(Fault::params("the request's Host is not an address"));
         }
-        let public = self.public.as_ref().unwrap_or(&none);
+        let public = self.public.as_deref().unwrap_or(&none);
         let (dialect, sent) = (self.gateway.dialect, self.call.op);
         answer::document(to, dialect, sent, text, public, &self.gateway.options)
     }

@@ -1,20 +1,18 @@
 //! Who calls. The ways that settings name are tried in their order; the first that knows the credential decides. One
 //! that nobody knows is refused, or passes through where that is the last way.
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    net::IpAddr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 mod leash;
+mod met;
 mod ways;
 
 use leash::Leash;
+pub(super) use met::Met;
+use met::More;
 pub(super) use ways::Ways;
 use ways::{Issuer, Way};
 
@@ -23,17 +21,9 @@ use crate::{
     a2a::{Fault, Kind, Op, Version, headers, reply::ReplyTo, request::Read, shape::old::Old},
     follow::Follow,
     policy::{
-        auth::{
-            self,
-            passing::{CREDENTIALS, Mark},
-            rights::Rights,
-            sets::Set,
-            tokens::{Proven, Refused},
-        },
+        auth::{self, passing::CREDENTIALS, sets::Set, tokens::Refused},
         caller::Caller,
     },
-    reply::Outlived,
-    state::slot::Asker,
 };
 
 /// How often a key that nobody knows makes the gateway ask the issuer again: anybody can make one up.
@@ -47,19 +37,9 @@ pub(super) struct Auth {
     /// Where each way's keys are fetched, if they are.
     fetches: Vec<Option<Fetch>>,
     follow: Follow,
+    /// Each worker has its own: a count that all of them write would cost every call of each.
+    nobody: Arc<Caller>,
     last: Mutex<Option<(IpAddr, Arc<Caller>)>>,
-}
-
-/// Somebody who was let in.
-pub(super) struct Met {
-    /// Who.
-    pub(super) caller: Arc<Caller>,
-    rights: Option<Arc<Rights>>,
-    leash: Leash,
-    /// Where its key stood.
-    key_in: Option<HeaderName>,
-    /// What its credentials are known by, where only the agent can tell whether they are good.
-    mark: Option<(Mark, bool)>,
 }
 
 /// What a request has shown so far that no way knew.
@@ -75,6 +55,7 @@ impl Auth {
             ways,
             fetches,
             follow,
+            nobody: Arc::default(),
             last: Mutex::new(None),
         }
     }
@@ -92,9 +73,14 @@ impl Auth {
     /// Who sends this, before anything else of it is read.
     pub(super) async fn greet(&self, fields: &HeaderMap, peer: &Peer) -> Result<Met, Fault> {
         if self.ways.nobody_cares {
-            return Ok(Met::new(self.ways.nobody.clone()));
+            return Ok(self.nobody());
         }
         Box::pin(self.ask(fields, peer)).await
+    }
+
+    /// Somebody whom nobody asks for.
+    pub(super) fn nobody(&self) -> Met {
+        Met::new(self.nobody.clone())
     }
 
     async fn ask(&self, fields: &HeaderMap, peer: &Peer) -> Result<Met, Fault> {
@@ -115,12 +101,13 @@ impl Auth {
                             if !key.is_good(auth::wall()) {
                                 return Err(self.refuse(&shown, EXPIRED).because("an expired key"));
                             }
-                            met = Some(Met {
+                            let more = More {
                                 rights: Some(key.rights.clone()),
                                 leash: Leash::Key(file.clone(), key.clone()),
                                 key_in: Some(name.clone()),
-                                ..Met::new(key.caller.clone())
-                            });
+                                mark: None,
+                            };
+                            met = Some(Met::with(key.caller.clone(), more));
                             break;
                         }
                     }
@@ -225,16 +212,18 @@ impl Auth {
 
     async fn passing(&self, fields: &HeaderMap, peer: &Peer) -> Met {
         if !self.ways.named {
-            return Met::new(self.ways.nobody.clone());
+            return self.nobody();
         }
         let Some(mark) = self.ways.passing.mark(fields) else {
             return Met::new(self.peer(peer));
         };
         let known = self.ways.passing.known(&mark).await;
         let is_known = known.is_some();
-        let mut met = Met::new(known.unwrap_or_else(|| self.peer(peer)));
-        met.mark = Some((mark, is_known));
-        met
+        let more = More {
+            mark: Some((mark, is_known)),
+            ..More::default()
+        };
+        Met::with(known.unwrap_or_else(|| self.peer(peer)), more)
     }
 
     /// Who is known by the address alone. The next call is often from there as well.
@@ -260,7 +249,8 @@ impl Auth {
 
     /// Whether this may be done, by a route that is named by its path in the settings.
     pub(super) fn may(met: &Met, op: Op, route: &str) -> Result<(), Fault> {
-        match &met.rights {
+        let rights = met.more.as_ref().and_then(|more| more.rights.as_ref());
+        match rights {
             Some(rights) if !rights.allow(op, route) => {
                 Err(Fault::new(Kind::AccessDenied, "this is not allowed"))
             }
@@ -275,7 +265,7 @@ impl Auth {
             for name in &CREDENTIALS {
                 fields.remove(name);
             }
-        } else if let Some(name) = &met.key_in {
+        } else if let Some(name) = met.more.as_ref().and_then(|more| more.key_in.as_ref()) {
             fields.remove(name);
         }
         if self.ways.own || met.caller.verified {
@@ -289,7 +279,8 @@ impl Auth {
 
     /// What the agent's answer says about a credential that only passes through.
     pub(super) async fn answered(&self, met: &mut Met, good: Option<bool>) {
-        match (good, met.mark.take()) {
+        let mark = met.more.as_mut().and_then(|more| more.mark.take());
+        match (good, mark) {
             (Some(true), Some((mark, false))) => self.ways.passing.accepted(mark).await,
             (Some(false), Some((mark, true))) => self.ways.passing.refused(&mark).await,
             (Some(_) | None, _) => {}
@@ -307,45 +298,6 @@ impl Shown {
         self.any = true;
         self.bearer |= *name == header::AUTHORIZATION;
         Some(text)
-    }
-}
-
-impl Met {
-    /// Somebody of whom nothing more is known.
-    pub(super) fn new(caller: Arc<Caller>) -> Self {
-        Self {
-            caller,
-            rights: None,
-            leash: Leash::None,
-            key_in: None,
-            mark: None,
-        }
-    }
-
-    fn by_token(proven: &Proven) -> Self {
-        Self {
-            leash: Leash::Until(proven.until),
-            ..Self::new(proven.caller.clone())
-        }
-    }
-
-    /// Who sends a message: a name that was verified stays the same when its credential is renewed.
-    pub(super) fn asker(&self) -> Option<Asker> {
-        self.caller.verified.then(|| {
-            let mut hash = DefaultHasher::new(); // without a key of its own: replicas must agree
-            self.caller.name.hash(&mut hash);
-            Asker::known(hash.finish())
-        })
-    }
-
-    /// When its credential ends, where that is ours to know.
-    pub(super) fn outlived(&self) -> Option<Outlived> {
-        self.leash.outlived()
-    }
-
-    /// Whether an answer is to be told to [`Auth::answered`].
-    pub(super) fn waits_for_answer(&self) -> bool {
-        self.mark.is_some()
     }
 }
 

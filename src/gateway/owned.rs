@@ -33,7 +33,7 @@ impl Inner {
         read: &mut Read,
         matched: &Matched<'_>,
         caller: &Caller,
-    ) -> Result<Option<Owner>, Fault> {
+    ) -> Result<Option<Box<Owner>>, Fault> {
         let card = read.call.op == Op::ExtendedCard;
         if card && self.owners.on() {
             self.owners.of(caller, &matched.scope)?; // it belongs to nobody, but is not for strangers
@@ -44,7 +44,8 @@ impl Inner {
             return Ok(None);
         }
         let owner = if keeps {
-            Some(Box::pin(self.owner(read, matched, caller)).await?)
+            let owner = Box::pin(self.owner(read, matched, caller)).await?;
+            Some(Box::new(owner)) // most calls have none
         } else {
             None
         };
@@ -96,7 +97,7 @@ impl Inner {
     /// The call may go on: what its answer tells of will be its owner's. `asked` is what it was before it was admitted.
     pub(super) async fn own(
         &self,
-        owner: Option<Owner>,
+        owner: Option<Box<Owner>>,
         asked: Op,
         read: &Read,
         admitted: &mut Admitted,

@@ -14,8 +14,10 @@ use crate::{
 const LOOK: Duration = Duration::from_secs(30);
 
 /// What somebody's stay depends on.
+#[derive(Default)]
 pub(super) enum Leash {
     /// Nothing that we know of.
+    #[default]
     None,
     /// The key, as it was: without another holder or other rights.
     Key(Watched<Keys>, Arc<Key>),

@@ -11,10 +11,7 @@ use crate::{
     config::{self, Config, MetadataRule},
     gateway::{fetch::Fetch, making::BadSetup},
     kept::Kept,
-    policy::{
-        auth::{keys::Keys, passing::Passing, sets::Set, tokens::Tokens},
-        caller::Caller,
-    },
+    policy::auth::{keys::Keys, passing::Passing, sets::Set, tokens::Tokens},
     watch::{Look, Watched},
 };
 
@@ -27,7 +24,6 @@ pub(in crate::gateway) struct Ways {
     pub(super) nobody_cares: bool,
     /// Whether the gateway shows the agent a credential of its own.
     pub(super) own: bool,
-    pub(super) nobody: Arc<Caller>,
     pub(super) passing: Passing,
     pub(super) challenges: Vec<Challenge>,
 }
@@ -131,7 +127,6 @@ impl Ways {
             named,
             nobody_cares: passes && !named,
             own: config.backend.credentials.is_some(),
-            nobody: Arc::default(),
             passing: Passing::new().map_err(BadSetup::Auth)?,
             challenges,
             all,
