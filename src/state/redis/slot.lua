@@ -138,7 +138,8 @@ function ops.settle()
 end
 
 -- Puts a holder back that the store does not have: it lost it, or never had it. Evidence from before counts no more.
--- Where another holds the conversation, only one whose message was out before its conversation was known may join it.
+-- Where another holds the conversation, only one whose message was out before the store was told may join it: its
+-- conversation was not known, or it was admitted while the store was away.
 -- While a store is quiet that has lost its data, all who hold it were put back, and nobody knows who came last: a replica
 -- may remember a task that another has seen at rest. They hold it together, and each must come to rest.
 function ops.restore()

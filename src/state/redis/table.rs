@@ -163,7 +163,9 @@ impl Table {
             self.slots.insert(key, mines);
         }
         for holder in entry.holders {
-            self.push(key, holder).there = There::No;
+            let mine = self.push(key, holder);
+            // Its message may be out by the time the store is there: nobody else's slot makes it go away.
+            (mine.further, mine.there) = (true, There::No);
         }
         done
     }

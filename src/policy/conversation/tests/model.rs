@@ -109,10 +109,11 @@ fn one_message_at_a_time_over_redis() {
 }
 
 /// Each showed a fault once. 53,100: an answer by the store's clock was judged by ours. 56,649: a take whose answer was
-/// lost, and the take-over after it, bore one token, so that settling the first freed the second.
+/// lost, and the take-over after it, bore one token, so that settling the first freed the second. 29,256: a message that
+/// went out while the store was away was forgotten at the merge, since another held its conversation there.
 #[test]
 fn plays_over_redis_that_went_wrong_once() {
-    for seed in [53_100, 56_649] {
+    for seed in [29_256, 53_100, 56_649] {
         explore_redis(seed..seed + 1);
     }
 }

@@ -47,7 +47,8 @@ pub(in super::super) struct Mine {
     pub(in super::super) holder: Holder,
     pub(in super::super) want: Want,
     pub(in super::super) there: There,
-    /// Its message was out before its conversation was known, so that it may join another.
+    /// Its message was out before the store knew of it, so that it joins another: its conversation was not known
+    /// before, or the store was away.
     pub(in super::super) further: bool,
     /// The store has not been told its task.
     pub(super) unnamed: bool,

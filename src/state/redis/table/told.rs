@@ -56,7 +56,8 @@ impl Table {
             self.remember(key, token);
         } else {
             if is_restore {
-                mine.there = There::Yes;
+                // Once it is there it goes by evidence, as all others.
+                (mine.further, mine.there) = (false, There::Yes);
             }
             let named = theirs.and_then(|h| h.task.as_ref());
             mine.unnamed = mine.holder.task.is_some() && named != mine.holder.task.as_ref();

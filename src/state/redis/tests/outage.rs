@@ -159,8 +159,9 @@ async fn alone_it_goes_on_and_tells_afterwards() {
     assert_eq!(b.phases("runs").await, [(1, Phase::InFlight)]);
     assert!(b.entry("brief").await.is_free());
     assert_eq!(b.finds("leaves").await.task.as_deref(), Some("t3"));
-    // The other's stays, and is not settled by who lost it.
-    assert_eq!(b.phases("theirs").await, [(10, Phase::InFlight)]);
+    // Both run: neither is forgotten, and each comes to rest by itself.
+    let both = [(10, Phase::InFlight), (9, Phase::InFlight)];
+    assert_eq!(b.phases("theirs").await, both);
     assert!(a.settles("theirs", 9, End::Free).await);
     assert_eq!(b.phases("theirs").await, [(10, Phase::InFlight)]);
     assert_eq!(b.bind(key("context"), "two").await, Ok(Some("one".into())));
