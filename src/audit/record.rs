@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use super::{
     Log,
     entry::{self, Call, Decision, Id, Micros, bounded},
+    queue::Place,
 };
 use crate::{
     a2a::{self, Dialect, Fault, Op, answer::Seen, reply::ReplyTo},
@@ -54,8 +55,9 @@ impl Drop for Open {
 
 impl Record {
     /// It has a place in the queue.
-    pub(super) fn begin(log: Arc<Log>, id: Id, peer: SocketAddr) -> Self {
+    pub(super) fn begin(log: Arc<Log>, id: Id, peer: SocketAddr, place: Place) -> Self {
         let call = Call {
+            place,
             time: Timestamp::now(),
             id,
             peer,
