@@ -187,6 +187,9 @@ impl Inner {
                 Box::pin(self.card(head, &asked, peer)).await
             }
             Target::Rpc | Target::Rest(_) => {
+                if let Target::Rest(found) = &target {
+                    record.operation(found.op);
+                }
                 let done = self.call(head, body, &asked, &target, peer, &mut to).await;
                 done.unwrap_or_else(|fault| refuse(&to, &fault))
             }
@@ -205,6 +208,7 @@ impl Inner {
         record.route(&matched.route.name);
         let said = headers::version(&head.headers, head.uri.query(), &self.accepts.versions);
         to.dialect = detect::likely(matched.rest, said.as_ref().ok().copied().flatten());
+        record.speaks(to.dialect, self.dialect);
         Ok(Asked {
             matched,
             said: said?,

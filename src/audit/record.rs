@@ -128,6 +128,19 @@ impl Record {
         self.tell(|call, _| call.route = Some(route.clone()));
     }
 
+    /// How the client seems to speak, and how the agent does.
+    pub fn speaks(&self, from: Dialect, to: Dialect) {
+        self.tell(|call, _| {
+            call.from = Some(from.name());
+            call.to = Some(to.name());
+        });
+    }
+
+    /// What is asked for, as far as a path says it.
+    pub fn operation(&self, op: Op) {
+        self.tell(|call, _| call.operation = Some(op.name()));
+    }
+
     /// The body as it was received.
     pub fn body(&self, body: &Bytes) {
         self.tell(|call, open| {
@@ -140,10 +153,9 @@ impl Record {
 
     /// What is asked for, in which dialect, of an agent that speaks another.
     pub fn asked(&self, asked: &a2a::Call, from: Dialect, to: Dialect) {
+        self.speaks(from, to);
         self.tell(|call, open| {
             let id = |id: &Option<String>| id.as_deref().map(bounded);
-            call.from = Some(from.name());
-            call.to = Some(to.name());
             call.operation = Some(asked.op.name());
             call.context = id(&asked.facts.context);
             call.task = id(&asked.facts.task);
