@@ -7,6 +7,9 @@
 #[path = "support/parts.rs"]
 mod support;
 
+#[path = "policies/secrets.rs"]
+mod secrets;
+
 use std::{fs, net::SocketAddr, path::Path, process::Command};
 
 use serde_json::{Value, json};
