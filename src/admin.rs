@@ -4,6 +4,7 @@
 //! A small table of paths over the same server as the calls', on one thread and with tighter limits. What a probe
 //! says is a plain function: it reads flags and counters and never waits.
 
+mod audit;
 mod callers;
 mod conversations;
 mod limits;
@@ -21,6 +22,7 @@ use http_body_util::combinators::MapErr;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 
+pub use audit::audit;
 pub use callers::callers;
 pub use conversations::{conversations, release};
 pub use limits::limits;

@@ -12,7 +12,7 @@
 //! It says who asked for what, what was decided and what came of it: names, numbers and words from our own tables;
 //! nothing of a message and no credential, but what `audit.capture` asks for.
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::PathBuf,
     sync::{
         Arc,
@@ -55,9 +55,27 @@ pub enum BadAudit {
     Begin(std::io::Error),
 }
 
-/// There is no place for a record: `audit.queue` calls are under way or wait to be written.
+/// There is no place for a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
+pub enum Full {
+    /// `audit.queue` calls are under way or wait to be written.
+    Queue,
+    /// So many of them are of one peer that it gets no more.
+    Share,
+}
+
+/// How full a log's queue is, and what found no place in it since the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Places.
+    pub places: usize,
+    /// Those that are taken.
+    pub taken: usize,
+    /// Calls that found all places taken.
+    pub without_place: u64,
+    /// Calls of peers that had their share.
+    pub beyond_share: u64,
+}
 
 /// Records calls. All clones write to one log.
 #[derive(Clone, Default)]
@@ -108,21 +126,37 @@ impl Audit {
         }))))
     }
 
-    /// A call has come. Its record is written when all that is lent of it is dropped.
-    pub fn begin(&self, peer: SocketAddr) -> Result<Waiting, Full> {
+    /// Whether calls are recorded.
+    pub const fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// A call has come, and takes a place of the share of `whose`, if that is one of many. Its record is written when
+    /// all that is lent of it is dropped.
+    pub fn begin(&self, peer: SocketAddr, whose: Option<IpAddr>) -> Result<Waiting, Full> {
         let Some(log) = &self.0 else {
             return Ok(Waiting::default());
         };
-        if !log.queue.take_place() {
-            log.queue.missed();
-            return if log.refuses {
-                Err(Full)
-            } else {
-                Ok(Waiting::default())
-            };
-        }
+        let place = match log.queue.take_place(whose) {
+            Ok(place) => place,
+            Err(full) if log.refuses => return Err(full),
+            Err(_) => return Ok(Waiting::default()),
+        };
         let id = Id(log.process, log.calls.fetch_add(1, Relaxed) + 1);
-        Ok(Waiting::new(Record::begin(log.clone(), id, peer)))
+        let record = Record::begin(log.clone(), id, peer, place);
+        Ok(Waiting::new(record))
+    }
+
+    /// How full its queue is, if there is one.
+    pub fn usage(&self) -> Option<Usage> {
+        let queue = &self.0.as_ref()?.queue;
+        let (without_place, beyond_share) = queue.all_missed();
+        Some(Usage {
+            places: queue.places(),
+            taken: queue.taken(),
+            without_place,
+            beyond_share,
+        })
     }
 
     /// Writes what waits, and writes no more. False if it could not in this time.

@@ -124,17 +124,15 @@ impl Gateway {
             let _one = gateway.under_way.begin();
             let cors = &gateway.http.cors;
             let origin = cors::allowed(cors, &head.headers);
-            let begun = gateway.begin(&head, &peer);
-            let mut response = match &begun {
-                Ok(_) if head.method == Method::OPTIONS => cors::options(cors, &head.headers),
-                Ok(waiting) => {
+            let (waiting, answer) = gateway.door(&head, &peer);
+            let mut response = match answer {
+                Some(answer) => *answer,
+                None => {
                     let record = waiting.record();
                     gateway.dispatch(&mut head, &mut body, &peer, record).await
                 }
-                Err(full) => gateway.no_place(&head, *full),
             };
             cors::mark(cors, response.headers_mut(), origin);
-            let waiting = begun.unwrap_or_default();
             waiting.answered(response, head.method == Method::HEAD)
         }
     }
@@ -182,9 +180,6 @@ impl Inner {
             Ok(target) => target,
             Err(fault) => return refuse(&to, &fault),
         };
-        if let Err(fault) = self.peers.admit(peer.addr.ip()) {
-            return refuse(&to, &fault);
-        }
         match target {
             // Boxed: what is rare must not make every call's future large.
             Target::Card => {
@@ -192,6 +187,9 @@ impl Inner {
                 Box::pin(self.card(head, &asked, peer)).await
             }
             Target::Rpc | Target::Rest(_) => {
+                if let Target::Rest(found) = &target {
+                    record.operation(found.op);
+                }
                 let done = self.call(head, body, &asked, &target, peer, &mut to).await;
                 done.unwrap_or_else(|fault| refuse(&to, &fault))
             }
@@ -210,6 +208,7 @@ impl Inner {
         record.route(&matched.route.name);
         let said = headers::version(&head.headers, head.uri.query(), &self.accepts.versions);
         to.dialect = detect::likely(matched.rest, said.as_ref().ok().copied().flatten());
+        record.speaks(to.dialect, self.dialect);
         Ok(Asked {
             matched,
             said: said?,

@@ -93,6 +93,7 @@ pub fn start(config: Config) -> io::Result<Served> {
         admin::Route::ready(ready),
         admin::conversations(conversations.clone()),
         admin::callers(callers, open, token.as_deref()),
+        admin::audit(audit.clone(), token.as_deref(), open),
         admin::release(conversations.clone(), token.clone()),
         admin::limits(rules.clone(), token, open),
     ];

@@ -18,3 +18,5 @@ mod kill;
 mod leaving;
 #[path = "audit/secrets.rs"]
 mod secrets;
+#[path = "audit/table.rs"]
+mod table;

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 /// What each part may use of ours. `main` and `run` wire the parts together and may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("a2a", &["json"]),
-    ("admin", &["policy", "server", "state"]),
+    ("admin", &["audit", "policy", "server", "state"]),
     ("agent", &[]),
     ("audit", &["a2a", "config", "policy"]),
     ("budget", &[]),

@@ -4,6 +4,8 @@ use std::{borrow::Cow, fmt, net::SocketAddr, sync::Arc};
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
+use super::queue::Place;
+
 /// Ids are kept up to so many bytes: a record must not be as long as a caller likes.
 const LONGEST_ID: usize = 1024;
 
@@ -59,6 +61,8 @@ pub(super) struct Checkpoint<'a> {
 /// What happened in a call.
 #[derive(Serialize)]
 pub(super) struct Call {
+    #[serde(skip)]
+    pub(super) place: Place,
     pub(super) time: Timestamp,
     pub(super) id: Id,
     pub(super) peer: SocketAddr,

@@ -140,11 +140,12 @@ impl Folder {
         options.write(true).create(true).truncate(true).mode(MODE);
         let mut file = options.open(&new)?;
         let folder = File::open(&self.path)?;
+        let synced = folder.sync_all();
         file.write_all(line)?;
         file.sync_all()?;
         fs::rename(&new, &path)?;
         // It is begun now: who goes on with the one before would fork the log.
-        if let Err(error) = folder.sync_all() {
+        if let Err(error) = synced.and_then(|()| folder.sync_all()) {
             tracing::error!(%error, "the audit log's folder cannot be synced; after a loss of power look for {name}");
         }
         Ok((file, name))
@@ -154,6 +155,7 @@ impl Folder {
 /// The end of a file; `None` if its last line is none of ours.
 fn tail_of(path: &Path, key: &Key) -> io::Result<Option<Tail>> {
     let mut file = File::open(path)?;
+    file.sync_all()?; // the next file is begun after what is here
     let length = file.metadata()?.len();
     let mut first = vec![];
     let start = io::Read::by_ref(&mut file).take(LONGEST_LINE as u64);

@@ -1,11 +1,14 @@
 //! Records on their way to the writer. Places are counted, not kept: a call takes one when it begins, and the writer
-//! gives it back when the record is written, so that a record that ends always finds room.
+//! gives it back when the record is written, so that a record that ends always finds room. A peer may hold a quarter of
+//! them: else a few slow calls of one could keep all others out.
 //!
 //! Calls do not wake the writer, which looks by itself: a wake costs more than all else of a record. Only one that
 //! makes the heap large does.
 use std::{
+    hash::{BuildHasher as _, RandomState},
+    net::IpAddr,
     sync::atomic::{
-        AtomicU64, AtomicUsize,
+        AtomicU32, AtomicU64, AtomicUsize,
         Ordering::{AcqRel, Relaxed},
     },
     time::Duration,
@@ -13,16 +16,31 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-use super::entry::Call;
+use super::{Full, entry::Call};
 
 /// With so many records waiting, the writer is woken.
 const MANY: usize = 2048;
+/// A peer may hold one of so many places.
+const SHARE: usize = 4;
+/// Shares that are told apart. Which peers have one together is different in each process.
+const SHARES: usize = 16 * 1024;
+
+/// A place that was taken: of which share it is, if of any.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Place(Option<u16>);
 
 pub(super) struct Queue {
     places: usize,
     taken: AtomicUsize,
-    /// Calls without a record.
+    /// How many places each share has, and the most that one may have.
+    shares: Box<[AtomicU32]>,
+    most: u32,
+    hasher: RandomState,
+    /// Calls without a record, of which the writer was not told.
     missed: AtomicU64,
+    /// All of them, by what they lacked.
+    without_place: AtomicU64,
+    beyond_share: AtomicU64,
     many: usize,
     state: Mutex<State>,
     /// Wakes the writer.
@@ -45,7 +63,12 @@ impl Queue {
         Self {
             places,
             taken: AtomicUsize::new(0),
+            shares: (0..SHARES).map(|_| AtomicU32::new(0)).collect(),
+            most: u32::try_from(places / SHARE).unwrap_or(u32::MAX).max(1),
+            hasher: RandomState::new(),
             missed: AtomicU64::new(0),
+            without_place: AtomicU64::new(0),
+            beyond_share: AtomicU64::new(0),
             many: (places / 2).clamp(1, MANY),
             state: Mutex::default(),
             work: Condvar::new(),
@@ -53,26 +76,62 @@ impl Queue {
         }
     }
 
-    /// Whether there was a place.
-    pub(super) fn take_place(&self) -> bool {
-        let took = self
-            .taken
-            .fetch_update(AcqRel, Relaxed, |n| (n < self.places).then_some(n + 1));
-        took.is_ok()
+    /// Takes a place, of the share of this peer if it has one.
+    pub(super) fn take_place(&self, peer: Option<IpAddr>) -> Result<Place, Full> {
+        let more = |n: usize| (n < self.places).then_some(n + 1);
+        if self.taken.fetch_update(AcqRel, Relaxed, more).is_err() {
+            self.without_place.fetch_add(1, Relaxed);
+            self.missed.fetch_add(1, Relaxed);
+            return Err(Full::Queue);
+        }
+        let Some(share) = peer.map(|peer| self.share_of(peer)) else {
+            return Ok(Place(None));
+        };
+        let more = |n: u32| (n < self.most).then_some(n + 1);
+        let held = &self.shares[usize::from(share)];
+        if held.fetch_update(AcqRel, Relaxed, more).is_err() {
+            self.taken.fetch_sub(1, AcqRel);
+            self.beyond_share.fetch_add(1, Relaxed);
+            self.missed.fetch_add(1, Relaxed);
+            return Err(Full::Share);
+        }
+        Ok(Place(Some(share)))
     }
 
-    /// The records of so many places are written.
-    pub(super) fn give_back(&self, places: usize) {
-        self.taken.fetch_sub(places, AcqRel);
+    /// One customer has a whole /64 of IPv6.
+    fn share_of(&self, peer: IpAddr) -> u16 {
+        let peer = match peer.to_canonical() {
+            IpAddr::V4(v4) => u128::from(v4.to_bits()),
+            IpAddr::V6(v6) => v6.to_bits() >> 64 << 64,
+        };
+        let hash = self.hasher.hash_one(peer) % SHARES as u64;
+        u16::try_from(hash).unwrap_or_default()
+    }
+
+    /// The records of these places are written.
+    pub(super) fn give_back(&self, places: &[Place]) {
+        for share in places.iter().filter_map(|place| place.0) {
+            self.shares[usize::from(share)].fetch_sub(1, AcqRel);
+        }
+        self.taken.fetch_sub(places.len(), AcqRel);
+    }
+
+    /// How many places there are.
+    pub(super) fn places(&self) -> usize {
+        self.places
+    }
+
+    /// All calls without a record: those that found no place, and those whose peer had its share.
+    pub(super) fn all_missed(&self) -> (u64, u64) {
+        (
+            self.without_place.load(Relaxed),
+            self.beyond_share.load(Relaxed),
+        )
     }
 
     /// Calls whose records are not written yet.
     pub(super) fn taken(&self) -> usize {
         self.taken.load(Relaxed)
-    }
-
-    pub(super) fn missed(&self) {
-        self.missed.fetch_add(1, Relaxed);
     }
 
     /// How many calls have no record, since this was asked last.

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use super::{
     Log,
     entry::{self, Call, Decision, Id, Micros, bounded},
+    queue::Place,
 };
 use crate::{
     a2a::{self, Dialect, Fault, Op, answer::Seen, reply::ReplyTo},
@@ -54,8 +55,9 @@ impl Drop for Open {
 
 impl Record {
     /// It has a place in the queue.
-    pub(super) fn begin(log: Arc<Log>, id: Id, peer: SocketAddr) -> Self {
+    pub(super) fn begin(log: Arc<Log>, id: Id, peer: SocketAddr, place: Place) -> Self {
         let call = Call {
+            place,
             time: Timestamp::now(),
             id,
             peer,
@@ -126,6 +128,19 @@ impl Record {
         self.tell(|call, _| call.route = Some(route.clone()));
     }
 
+    /// How the client seems to speak, and how the agent does.
+    pub fn speaks(&self, from: Dialect, to: Dialect) {
+        self.tell(|call, _| {
+            call.from = Some(from.name());
+            call.to = Some(to.name());
+        });
+    }
+
+    /// What is asked for, as far as a path says it.
+    pub fn operation(&self, op: Op) {
+        self.tell(|call, _| call.operation = Some(op.name()));
+    }
+
     /// The body as it was received.
     pub fn body(&self, body: &Bytes) {
         self.tell(|call, open| {
@@ -138,10 +153,9 @@ impl Record {
 
     /// What is asked for, in which dialect, of an agent that speaks another.
     pub fn asked(&self, asked: &a2a::Call, from: Dialect, to: Dialect) {
+        self.speaks(from, to);
         self.tell(|call, open| {
             let id = |id: &Option<String>| id.as_deref().map(bounded);
-            call.from = Some(from.name());
-            call.to = Some(to.name());
             call.operation = Some(asked.op.name());
             call.context = id(&asked.facts.context);
             call.task = id(&asked.facts.task);

@@ -1,6 +1,7 @@
 //! Whole logs: written through the door that calls use, and read again as they were or as somebody left them.
 use std::{
     fs,
+    net::Ipv4Addr,
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -11,8 +12,10 @@ use tempfile::TempDir;
 use super::{verify::Report, *};
 use crate::a2a::{Fault, Kind};
 
+mod anchored;
 mod tampering;
 
+const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 4711);
 const PATIENCE: Duration = Duration::from_mins(1);
 const KEY: &str = "a key of the test, which is in no line of the log";
 
@@ -77,9 +80,9 @@ impl Place {
 fn calls(audit: &Audit, numbers: std::ops::Range<usize>) {
     for number in numbers {
         let waiting = loop {
-            match audit.begin(([192, 0, 2, 7], 4711).into()) {
+            match audit.begin(PEER, None) {
                 Ok(waiting) => break waiting,
-                Err(Full) => thread::yield_now(),
+                Err(_) => thread::yield_now(),
             }
         };
         waiting.record().rule(number.to_string());
@@ -147,7 +150,7 @@ fn report_of_missed(files: &[PathBuf]) -> u64 {
 fn a_record_is_written_when_the_last_of_it_is_dropped() {
     let place = Place::new();
     let audit = place.start();
-    let waiting = audit.begin(([192, 0, 2, 7], 4711).into()).ok().unwrap();
+    let waiting = audit.begin(PEER, None).ok().unwrap();
     let elsewhere = waiting.record().clone();
     drop(waiting);
     elsewhere.failed(&Fault::new(
@@ -171,7 +174,7 @@ fn a_record_is_written_when_the_last_of_it_is_dropped() {
 #[test]
 fn off_it_records_nothing_and_asks_for_nothing() {
     let audit = Audit::start(&config::Audit::default()).unwrap();
-    let waiting = audit.begin(([192, 0, 2, 7], 4711).into()).ok().unwrap();
+    let waiting = audit.begin(PEER, None).ok().unwrap();
     assert!(!waiting.record().is_on());
     assert!(audit.close(Duration::ZERO));
 }
@@ -186,12 +189,12 @@ fn without_a_place_a_call_is_refused_or_served_without_a_record() {
             ..place.settings()
         };
         let audit = Audit::start(&settings).unwrap();
-        let begin = || audit.begin(([192, 0, 2, 7], 4711).into());
+        let begin = || audit.begin(PEER, None);
         let (first, second) = (begin().ok().unwrap(), begin().ok().unwrap());
         for _ in 0..3 {
             match begin() {
                 Ok(waiting) => assert!(served && !waiting.record().is_on()),
-                Err(Full) => assert!(!served),
+                Err(full) => assert!(!served && full == Full::Queue),
             }
         }
         drop((first, second));
@@ -213,6 +216,49 @@ fn without_a_place_a_call_is_refused_or_served_without_a_record() {
             .find(|l| l["kind"] == "missed");
         assert_eq!(missed.unwrap()["served"], served);
     }
+}
+
+#[test]
+fn a_peer_has_its_share_of_the_places_and_no_more() {
+    let place = Place::new();
+    let settings = config::Audit {
+        queue: 8,
+        ..place.settings()
+    };
+    let audit = Audit::start(&settings).unwrap();
+    let begin = |from: &str| {
+        let ip: IpAddr = from.parse().unwrap();
+        audit.begin((ip, 1).into(), Some(ip))
+    };
+    let slow: Vec<_> = ["192.0.2.7", "::ffff:192.0.2.7"].map(begin).into();
+    assert!(slow.iter().all(Result::is_ok));
+    assert_eq!(begin("192.0.2.7").err(), Some(Full::Share));
+    let other: Vec<_> = ["2001:db8::1", "2001:db8::2"].map(begin).into();
+    assert!(other.iter().all(Result::is_ok), "others have their own");
+    assert_eq!(
+        begin("2001:db8::3").err(),
+        Some(Full::Share),
+        "a /64 is one"
+    );
+    let proxy: Vec<_> = (0..4).map(|_| audit.begin(PEER, None)).collect();
+    assert!(proxy.iter().all(Result::is_ok), "many are behind a proxy");
+    assert_eq!(begin("2001:db8:1::1").err(), Some(Full::Queue));
+    let usage = audit.usage().unwrap();
+    assert_eq!((usage.places, usage.taken), (8, 8));
+    assert_eq!((usage.without_place, usage.beyond_share), (1, 2));
+    drop((slow, other, proxy));
+    let by = tokio::time::Instant::now() + PATIENCE;
+    while audit.usage().unwrap().taken > 0 {
+        assert!(tokio::time::Instant::now() < by, "no place comes free");
+        thread::yield_now();
+    }
+    let again: Vec<_> = ["192.0.2.7", "192.0.2.7"].map(begin).into();
+    assert!(again.iter().all(Result::is_ok), "its share is free again");
+    drop(again);
+    assert!(audit.close(PATIENCE));
+    let report = place.verify();
+    good(&report);
+    assert_eq!((report.calls, report.missed), (10, 3));
 }
 
 #[test]
@@ -281,7 +327,8 @@ fn a_log_goes_on_after_a_restart_and_after_a_line_that_a_crash_tore() {
     assert!(audit.close(PATIENCE));
     let report = place.verify();
     good(&report);
-    assert_eq!((report.calls, report.span), (6, Some((1, 8))));
+    assert_eq!(report.calls, 6);
+    assert_eq!((report.spans[0].first, report.spans[0].last), (1, 8));
     assert_eq!(json(&lines(&place.files()[1])[0])["torn"], 40);
     assert!(
         fs::read(&file).unwrap().ends_with(half.as_bytes()),

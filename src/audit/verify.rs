@@ -1,27 +1,29 @@
 //! Reading a log again: is each line the one that was written, and are they all there?
 //!
 //! A changed line fails by itself, and the lines after it go on from the link that it states, so that each is told
-//! where it stands. What only the end could show, that lines were cut off it, needs checkpoints kept elsewhere.
+//! where it stands. What only the end could show, that lines were cut off it or that all of it is gone, needs
+//! checkpoints kept elsewhere.
 use std::{
-    collections::HashMap,
     fmt,
     fs::File,
     io::{self, BufRead as _, BufReader, Read as _},
     path::{Path, PathBuf},
 };
 
-use serde::Deserialize;
+mod anchors;
+mod logs;
+
+use anchors::{Anchors, Kept};
+use logs::Log;
 
 use super::{
     chain::{self, Key, Link},
-    files::{self, Known, LONGEST_LINE, number_of},
+    files::{Known, LONGEST_LINE},
     shown,
 };
 
 /// So many findings are told one by one.
 const MOST_FINDINGS: usize = 100;
-/// Checkpoints may stand in a log among other lines.
-const CHECKPOINT: &str = "{\"kind\":\"checkpoint\"";
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -38,10 +40,21 @@ pub struct Report {
     pub calls: u64,
     /// Calls that have no record, as the log itself says.
     pub missed: u64,
-    /// The numbers of the first line and the last.
-    pub span: Option<(u64, u64)>,
+    /// Each log that was found.
+    pub spans: Vec<Span>,
     /// Checkpoints that were compared.
     pub anchors: usize,
+}
+
+/// What there is of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its name.
+    pub log: String,
+    /// The number of the first line.
+    pub first: u64,
+    /// The number of the last.
+    pub last: u64,
 }
 
 /// Something that is wrong at a line.
@@ -72,6 +85,19 @@ impl Report {
     pub fn is_good(&self) -> bool {
         self.findings.is_empty()
     }
+
+    fn find(&mut self, file: PathBuf, line: u64, what: impl Into<String>) {
+        if self.findings.len() < MOST_FINDINGS {
+            let what = what.into();
+            self.findings.push(Finding { file, line, what });
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
 }
 
 impl fmt::Display for Report {
@@ -85,9 +111,11 @@ impl fmt::Display for Report {
         for note in &self.notes {
             writeln!(f, "note: {note}")?;
         }
-        let (first, last) = self.span.unwrap_or_default();
+        for Span { log, first, last } in &self.spans {
+            writeln!(f, "log {log}: lines {first} to {last}")?;
+        }
         let (lines, calls) = (self.lines, self.calls);
-        write!(f, "lines {first} to {last}: {lines} lines, {calls} calls, ")?;
+        write!(f, "{lines} lines, {calls} calls, ")?;
         match self.findings.len() + self.more {
             0 => write!(f, "nothing wrong"),
             1 => write!(f, "1 finding"),
@@ -96,89 +124,85 @@ impl fmt::Display for Report {
     }
 }
 
-/// How far a chain had got, as somebody else kept it.
-#[derive(Deserialize)]
-struct Anchor {
-    log: String,
-    seq: u64,
-    link: String,
-}
-
-/// Verifies the files of one log. Without the key only numbers and forms can be looked at.
+/// Verifies the files of logs. Without the key only numbers and forms can be looked at.
 pub fn verify(files: &[PathBuf], key: Option<&Key>, anchor: Option<&Path>) -> io::Result<Report> {
-    let mut walk = Walk {
-        key,
-        anchors: anchor.map(anchors).transpose()?,
-        ..Walk::default()
-    };
-    for file in in_order(files)? {
-        let opened = File::open(&file).map_err(|e| named(&file, &e))?;
-        walk.file(&file, opened).map_err(|e| named(&file, &e))?;
+    let mut report = Report::default();
+    let anchors = anchor.map(|file| Anchors::read(file, &mut report));
+    let mut anchors = anchors.transpose()?;
+    for log in logs::all(files, &mut report)? {
+        let kept = anchors.as_mut().map(|anchors| anchors.of(&log.name));
+        if kept.as_ref().is_some_and(Option::is_none) {
+            report.note(format!("no checkpoint is of log {}", log.name));
+        }
+        let file = anchors.as_ref().map(|anchors| &*anchors.file);
+        let kept = kept.flatten().unwrap_or_default();
+        let mut walk = Walk::new(key, &log, kept, file, &mut report);
+        for file in &log.files {
+            let opened = File::open(file).map_err(|e| named(file, &e))?;
+            walk.file(file, opened).map_err(|e| named(file, &e))?;
+        }
+        walk.end();
     }
-    walk.end();
-    Ok(walk.report)
+    if let Some(anchors) = anchors {
+        anchors.end(&mut report);
+    }
+    if key.is_none() {
+        report.note("without --key no link was verified".to_owned());
+    }
+    if report.missed > 0 {
+        let missed = report.missed;
+        report.note(format!(
+            "the log itself tells of {missed} calls without a record"
+        ));
+    }
+    Ok(report)
 }
 
 fn named(file: &Path, error: &io::Error) -> io::Error {
     io::Error::other(format!("{}: {error}", shown(file)))
 }
 
-/// By the numbers of their first lines, however they were given. A folder stands for the files of a log in it.
-fn in_order(given: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
-    let first = |file: &PathBuf| {
-        let mut line = vec![];
-        let mut reader = BufReader::new(File::open(file).ok()?).take(LONGEST_LINE as u64);
-        reader.read_until(b'\n', &mut line).ok()?;
-        Some(serde_json::from_slice::<Known>(&line).ok()?.seq)
-    };
-    let mut files = vec![];
-    for path in given {
-        if path.is_dir() {
-            let inside = files::all_in(path).map_err(|e| named(path, &e))?;
-            files.extend(inside.into_iter().map(|(_, file)| file));
-        } else {
-            files.push(path.clone());
-        }
-    }
-    files.sort_by_cached_key(|file| first(file).or_else(|| number_of(file)).unwrap_or(u64::MAX));
-    Ok(files)
-}
-
-/// The checkpoints in a file that may hold other lines, each perhaps behind what a collector writes before it.
-fn anchors(file: &Path) -> io::Result<Vec<Anchor>> {
-    let mut found = vec![];
-    let reader = BufReader::new(File::open(file).map_err(|e| named(file, &e))?);
-    for line in reader.split(b'\n') {
-        let line = line?;
-        let line = String::from_utf8_lossy(&line);
-        let Some(at) = line.find(CHECKPOINT) else {
-            continue;
-        };
-        let mut read = serde_json::Deserializer::from_str(&line[at..]).into_iter();
-        if let Some(Ok(anchor)) = read.next() {
-            found.push(anchor);
-        }
-    }
-    Ok(found)
-}
-
-#[derive(Default)]
-struct Walk<'k> {
-    key: Option<&'k Key>,
-    anchors: Option<Vec<Anchor>>,
-    /// Those of this log, by number.
-    of_log: HashMap<u64, Option<Link>>,
-    log: Option<String>,
+/// Through the files of one log.
+struct Walk<'w> {
+    key: Option<&'w Key>,
+    log: &'w Log,
+    /// Checkpoints whose lines were not met yet, and where they stand.
+    kept: Kept,
+    kept_in: Option<&'w Path>,
+    /// A file was begun.
+    begun: bool,
     /// The number of the line before, and its link where that is known.
     before: Option<(u64, Option<Link>)>,
     /// The end of the file before that is no whole line: where, and of how many bytes.
     torn: Option<(PathBuf, u64, u64)>,
     /// The last line that was read.
     at: (PathBuf, u64),
-    report: Report,
+    span: Option<(u64, u64)>,
+    report: &'w mut Report,
 }
 
-impl Walk<'_> {
+impl<'w> Walk<'w> {
+    fn new(
+        key: Option<&'w Key>,
+        log: &'w Log,
+        kept: Kept,
+        kept_in: Option<&'w Path>,
+        report: &'w mut Report,
+    ) -> Self {
+        Self {
+            key,
+            log,
+            kept,
+            kept_in,
+            begun: false,
+            before: None,
+            torn: None,
+            at: (PathBuf::new(), 0),
+            span: None,
+            report,
+        }
+    }
+
     fn file(&mut self, path: &Path, file: File) -> io::Result<()> {
         let mut reader = BufReader::new(file);
         let mut line = vec![];
@@ -232,15 +256,15 @@ impl Walk<'_> {
         }
         let stated = if head { known.after() } else { None };
         self.place(&known, text, &link, stated);
-        if let Some(anchored) = self.of_log.remove(&known.seq) {
+        if let Some(told) = self.kept.remove(&known.seq) {
             self.report.anchors += 1;
-            if anchored != Some(link) {
+            if told.links != [chain::hex(&link)] {
                 self.find("is not the record that a checkpoint tells of");
             }
         }
         self.before = Some((known.seq, Some(link)));
-        let (from, to) = self.report.span.unwrap_or((known.seq, known.seq));
-        self.report.span = Some((from.min(known.seq), to.max(known.seq)));
+        let (from, to) = self.span.unwrap_or((known.seq, known.seq));
+        self.span = Some((from.min(known.seq), to.max(known.seq)));
     }
 
     /// The first line of a file.
@@ -254,7 +278,7 @@ impl Walk<'_> {
             && known.torn != bytes
         {
             let what = "is cut, and not by a crash: the file after it does not tell of it";
-            self.find_at(file, line, what.to_owned());
+            self.report.find(file, line, what);
         } else if known.torn != bytes {
             let says = known.torn;
             self.find(format!(
@@ -266,26 +290,15 @@ impl Walk<'_> {
                 "{at} goes on after a line that a crash tore, and that was of no finished write"
             ));
         }
-        if self.log.is_none() {
-            self.is_of(known);
-        } else if head && self.log != known.log {
+        if !std::mem::replace(&mut self.begun, true) && known.seq > 1 {
+            let before = known.seq - 1;
+            self.note(format!(
+                "lines 1 to {before} of log {} are not in these files",
+                self.log.name
+            ));
+        }
+        if head && known.log.as_ref() != Some(&self.log.name) {
             self.find("the file is of another log");
-        }
-    }
-
-    /// The log that is verified is this one.
-    fn is_of(&mut self, known: &Known) {
-        self.log.clone_from(&known.log);
-        if known.seq > 1 {
-            let seq = known.seq;
-            self.note(format!("lines 1 to {} are not in these files", seq - 1));
-        }
-        let Some(anchors) = &self.anchors else { return };
-        let ours = anchors.iter().filter(|a| Some(&a.log) == self.log.as_ref());
-        let by_number = ours.map(|a| (a.seq, chain::unhex(a.link.as_bytes())));
-        self.of_log = by_number.collect();
-        if self.of_log.is_empty() {
-            self.find("no checkpoint is of this log");
         }
     }
 
@@ -331,45 +344,47 @@ impl Walk<'_> {
                  when the gateway crashed, or was cut there"
             ));
         }
-        if self.key.is_none() {
-            self.note("without --key no link was verified".to_owned());
+        let (first, last) = self.span.unwrap_or_default();
+        if self.span.is_some() {
+            let log = self.log.name.clone();
+            self.report.spans.push(Span { log, first, last });
         }
-        if self.report.missed > 0 {
-            let missed = self.report.missed;
-            self.note(format!(
-                "the log itself tells of {missed} calls without a record"
-            ));
-        }
-        let (first, last) = self.report.span.unwrap_or_default();
-        let told = self.of_log.keys().copied().max().unwrap_or_default();
+        self.checkpoints_left(first, last);
+    }
+
+    /// Checkpoints whose lines are not there.
+    fn checkpoints_left(&mut self, first: u64, last: u64) {
+        let kept = std::mem::take(&mut self.kept);
+        let told = kept.keys().copied().max().unwrap_or_default();
         if told > last {
             self.find(format!(
                 "lines {} to {told} are missing at the end: a checkpoint tells of them",
                 last + 1
             ));
         }
-        let early = self.of_log.keys().filter(|seq| **seq < first).count();
+        let early = kept.range(..first).count();
         if early > 0 {
             self.note(format!(
-                "{early} checkpoints are of lines before these files"
+                "{early} checkpoints of log {} are of lines before these files",
+                self.log.name
             ));
+        }
+        let Some(file) = self.kept_in else { return };
+        for (seq, told) in kept.range(first..=last.max(first)) {
+            let what = format!(
+                "line {seq} of log {}, which it tells of, is not there",
+                self.log.name
+            );
+            self.report.find(file.to_owned(), told.line, what);
         }
     }
 
     fn find(&mut self, what: impl Into<String>) {
         let (file, line) = self.at.clone();
-        self.find_at(file, line, what.into());
-    }
-
-    fn find_at(&mut self, file: PathBuf, line: u64, what: String) {
-        if self.report.findings.len() < MOST_FINDINGS {
-            self.report.findings.push(Finding { file, line, what });
-        } else {
-            self.report.more += 1;
-        }
+        self.report.find(file, line, what);
     }
 
     fn note(&mut self, note: String) {
-        self.report.notes.push(note);
+        self.report.note(note);
     }
 }

@@ -6,6 +6,9 @@
 //!    │          └─ begin the next             └─ pause and try again                  │
 //!    └──────────────────── half of audit.flush, or many records wait ◄────────────────┘
 //! ```
+//! With or without `audit.sync`, the disk has all of a file before the next is begun, and what a checkpoint tells of: so a
+//! loss of power leaves a log that is shorter, and never one with a hole.
+//!
 //! A record that cannot be written keeps its place. So a disk that is full ends in a full queue, and there
 //! `audit.on_full` decides.
 use std::{fs::File, io, path::PathBuf, sync::Arc, thread, time::Duration};
@@ -18,14 +21,14 @@ use super::{
     entry::{Call, Checkpoint, Head, Line, Missed},
     files::{Folder, Tail},
     outlet::Outlet,
-    queue::Queue,
+    queue::{Place, Queue},
 };
 
 /// So many bytes are written at once.
 const CHUNK: usize = 256 * 1024;
 /// How long to wait before what failed is tried again.
 const RETRY: Duration = Duration::from_millis(200);
-/// How long to go on with a file where the next cannot be begun.
+/// How long to go on with a file where the next cannot be begun, and between two words about missing records.
 const LATER: Duration = Duration::from_secs(10);
 
 /// Where lines go.
@@ -53,39 +56,7 @@ pub(super) fn start(
     key: Arc<Key>,
     queue: Arc<Queue>,
 ) -> Result<(), BadAudit> {
-    let folder = outlets.folder.as_deref();
-    let folder = folder.map(|path| Folder::take(path, &outlets.key_file));
-    let folder = folder.transpose().map_err(BadAudit::Folder)?;
-    let tail = folder.as_ref().map(|folder| folder.tail(&key));
-    let tail = tail.transpose().map_err(BadAudit::Folder)?.flatten();
-    let (seq, last) = tail.as_ref().map_or((0, NO_LINK), |t| (t.seq, t.link));
-    let log = match &tail {
-        Some(tail) => tail.log.clone(),
-        None => format!("{:016x}", random()),
-    };
-    let stdout = io::stdout();
-    let stdout = std::os::fd::AsFd::as_fd(&stdout).try_clone_to_owned();
-    let stdout = stdout.map_err(BadAudit::Begin)?;
-    let mut writer = Writer {
-        chain: Chain::new(key, seq, last),
-        log,
-        files: folder.map(|folder| Files {
-            folder,
-            current: None,
-        }),
-        stdout: Outlet::new(File::from(stdout)),
-        lines_to_stdout: outlets.stdout,
-        lines: vec![],
-        linked: 0,
-        fails: false,
-        anchored: 0,
-        next_anchor: Timestamp::now(),
-        times,
-        refuses,
-        queue,
-    };
-    let begun = writer.begin_file(tail.as_ref());
-    begun.map_err(|e| BadAudit::Folder(e.to_string()))?;
+    let writer = Writer::open(outlets, times, refuses, key, queue)?;
     let thread = thread::Builder::new().name("audit".to_owned());
     thread
         .spawn(move || writer.run())
@@ -103,8 +74,11 @@ struct Writer {
     lines_to_stdout: bool,
     /// Linked, and not yet given to where they go.
     lines: Vec<u8>,
-    /// Calls in what is not yet written.
-    linked: usize,
+    /// The places of calls in what is not yet written.
+    linked: Vec<Place>,
+    /// Calls without a record that nobody was told of, and when somebody may be.
+    untold: u64,
+    next_told: Timestamp,
     /// The last try to write failed.
     fails: bool,
     /// The last line that a checkpoint told.
@@ -132,6 +106,52 @@ struct Current {
 }
 
 impl Writer {
+    /// Opens the log, and begins a file of it.
+    fn open(
+        outlets: &Outlets,
+        times: Times,
+        refuses: bool,
+        key: Arc<Key>,
+        queue: Arc<Queue>,
+    ) -> Result<Self, BadAudit> {
+        let folder = outlets.folder.as_deref();
+        let folder = folder.map(|path| Folder::take(path, &outlets.key_file));
+        let folder = folder.transpose().map_err(BadAudit::Folder)?;
+        let tail = folder.as_ref().map(|folder| folder.tail(&key));
+        let tail = tail.transpose().map_err(BadAudit::Folder)?.flatten();
+        let (seq, last) = tail.as_ref().map_or((0, NO_LINK), |t| (t.seq, t.link));
+        let log = match &tail {
+            Some(tail) => tail.log.clone(),
+            None => format!("{:016x}", random()),
+        };
+        let stdout = io::stdout();
+        let stdout = std::os::fd::AsFd::as_fd(&stdout).try_clone_to_owned();
+        let stdout = stdout.map_err(BadAudit::Begin)?;
+        let mut writer = Self {
+            chain: Chain::new(key, seq, last),
+            log,
+            files: folder.map(|folder| Files {
+                folder,
+                current: None,
+            }),
+            stdout: Outlet::new(File::from(stdout)),
+            lines_to_stdout: outlets.stdout,
+            lines: vec![],
+            linked: vec![],
+            untold: 0,
+            next_told: Timestamp::now(),
+            fails: false,
+            anchored: 0,
+            next_anchor: Timestamp::now(),
+            times,
+            refuses,
+            queue,
+        };
+        let begun = writer.begin_file(tail.as_ref());
+        begun.map_err(|e| BadAudit::Folder(e.to_string()))?;
+        Ok(writer)
+    }
+
     fn run(mut self) {
         let mut batch = vec![];
         let look = self.times.flush / 2; // half of it may go by before, and half for writing
@@ -151,10 +171,13 @@ impl Writer {
         if missed > 0 {
             self.missed(missed);
         }
+        if self.untold > 0 && Timestamp::now() >= self.next_told {
+            self.tell_of_missed();
+        }
         for call in batch.drain(..) {
             self.make_room();
             self.chain.add(&Line::Call(&call), &mut self.lines);
-            self.linked += 1;
+            self.linked.push(call.place);
             if self.lines.len() >= CHUNK && !self.write() {
                 return false;
             }
@@ -162,7 +185,9 @@ impl Writer {
         if !self.write() {
             return false;
         }
-        self.sync();
+        if self.times.sync {
+            self.sync();
+        }
         if self.times.checkpoint > Duration::ZERO && Timestamp::now() >= self.next_anchor {
             self.checkpoint();
         }
@@ -178,10 +203,23 @@ impl Writer {
             served,
         };
         self.chain.add(&Line::Missed(missed), &mut self.lines);
-        if served {
-            tracing::warn!(calls, "calls are not in the audit log: audit.queue is full");
+        self.untold += calls;
+    }
+
+    /// Once in a while: whoever makes calls too many must not fill our log as well.
+    fn tell_of_missed(&mut self) {
+        self.next_told = later(LATER);
+        let calls = std::mem::take(&mut self.untold);
+        if self.refuses {
+            tracing::warn!(
+                calls,
+                "calls were refused: they found no place in audit.queue, or their peer had its share of it"
+            );
         } else {
-            tracing::warn!(calls, "calls were refused: audit.queue is full");
+            tracing::warn!(
+                calls,
+                "calls are not in the audit log: they found no place in audit.queue, or their peer had its share of it"
+            );
         }
     }
 
@@ -197,7 +235,6 @@ impl Writer {
         if !self.write() {
             return;
         }
-        self.sync();
         if let Err(error) = self.begin_file(None) {
             tracing::error!(%error, "the audit log's next file cannot be begun; this one goes on");
             self.put_off();
@@ -215,6 +252,9 @@ impl Writer {
     /// Begins a file, and with it the chain here. `tail` is of another process.
     fn begin_file(&mut self, tail: Option<&Tail>) -> io::Result<()> {
         let current = self.files.as_ref().and_then(|f| f.current.as_ref());
+        if let Some(current) = current {
+            current.outlet.inner().sync_all()?; // what follows would say that its end was cut off
+        }
         let (seq, last) = (self.chain.seq, self.chain.last);
         let after = (seq > 0).then(|| hex(&last));
         let head = Head {
@@ -267,7 +307,8 @@ impl Writer {
         if std::mem::take(&mut self.fails) {
             tracing::info!("the audit log is written again");
         }
-        self.queue.give_back(std::mem::take(&mut self.linked));
+        self.queue.give_back(&self.linked);
+        self.linked.clear();
         true
     }
 
@@ -281,10 +322,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Asks the disk to keep what was written, if that is wanted.
+    /// Asks the disk to keep what was written.
     fn sync(&mut self) {
         let current = self.files.as_mut().and_then(|f| f.current.as_mut());
-        let Some(current) = current.filter(|c| c.unsynced && self.times.sync) else {
+        let Some(current) = current.filter(|c| c.unsynced) else {
             return;
         };
         current.unsynced = false;
@@ -299,6 +340,7 @@ impl Writer {
         if self.anchored == self.chain.seq {
             return;
         }
+        self.sync(); // what others are told is there stays there
         let line = Line::Checkpoint(Checkpoint {
             time: Timestamp::now(),
             log: &self.log,
@@ -322,6 +364,9 @@ impl Writer {
 
     /// No more is to come.
     fn end(mut self, done: bool) {
+        if self.untold > 0 {
+            self.tell_of_missed();
+        }
         let lost = self.queue.taken();
         if lost > 0 {
             tracing::error!(
@@ -342,3 +387,6 @@ fn later(than_now: Duration) -> Timestamp {
         .checked_add(than_now)
         .unwrap_or(Timestamp::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -63,7 +63,8 @@ pub struct Audit {
     pub key_file: Option<PathBuf>,
     /// What a call finds for whose record there is no place: refuse (503) or drop (it is served without a record).
     pub on_full: OnFull,
-    /// The most calls that are under way or wait for their record to be written.
+    /// The most calls that are under way or wait for their record to be written. One peer address has at most a quarter
+    /// of them, unless it is one of `http.trusted_proxies`.
     #[schemars(range(min = 1))]
     pub queue: usize,
     /// How long after its answer a call's record may not be in the file yet.

@@ -169,7 +169,7 @@ fn drop_fields(fields: &mut HeaderMap, gone: impl Fn(&HeaderName) -> bool) {
 }
 
 /// Whether a peer's word about earlier proxies counts. An IPv4 address may come mapped into IPv6.
-fn is_trusted(trusted: &[IpNet], ip: IpAddr) -> bool {
+pub(super) fn is_trusted(trusted: &[IpNet], ip: IpAddr) -> bool {
     let ip = ip.to_canonical();
     trusted.iter().any(|net| net.contains(&ip))
 }

@@ -1,36 +1,79 @@
-//! What a call's record is told as the call begins; the rest of it is told where it happens.
+//! What a call finds at the door, before anything of it is read: the guard of its peer, and a place for its record. The
+//! rest of the record is told where it happens.
 use http::{Method, Response, request::Parts};
 
-use super::{Inner, Peer, greet, telling};
+use super::{Inner, Peer, cors, forward, greet, telling};
 use crate::{
     a2a::{Fault, Kind, detect, reply::ReplyTo},
-    audit::{Full, Record, Waiting},
+    audit::{Full, Waiting},
     reply::Reply,
 };
 
 impl Inner {
-    /// A record for a request, if it is a call: a browser's question of what it may ask is none.
-    pub(super) fn begin(&self, head: &Parts, peer: &Peer) -> Result<Waiting, Full> {
+    /// A record for a request, and its answer if it goes no further. A browser's question of what it may ask is no call.
+    pub(super) fn door(
+        &self,
+        head: &Parts,
+        peer: &Peer,
+    ) -> (Waiting, Option<Box<Response<Reply>>>) {
         if head.method == Method::OPTIONS {
+            let answer = cors::options(&self.http.cors, &head.headers);
+            return (Waiting::default(), Some(Box::new(answer)));
+        }
+        // First the guard: whom it stops must not keep others from a place by what they ask for afterwards.
+        let admitted = self.peers.admit(peer.addr.ip());
+        let begun = self.begin(peer);
+        let full = begun.as_ref().err().copied();
+        let waiting = begun.unwrap_or_default();
+        let fault = match (admitted, full) {
+            (Ok(()), None) => return (waiting, None),
+            (Ok(()), Some(full)) => no_place(full),
+            (Err(fault), _) => {
+                waiting.record().rule("limits.per_peer");
+                fault
+            }
+        };
+        let path = head.uri.path();
+        let mut to = ReplyTo::new(detect::likely(path, None));
+        let _only_how_it_asks = self.look(head, path, waiting.record(), &mut to);
+        waiting.record().refused(&to, &fault);
+        let answer = match full {
+            Some(_) => telling::quietly(&to, &fault), // the log of calls tells how many
+            None => telling::refuse(&to, &fault),
+        };
+        (waiting, Some(Box::new(answer)))
+    }
+
+    fn begin(&self, peer: &Peer) -> Result<Waiting, Full> {
+        if !self.audit.is_on() {
             return Ok(Waiting::default());
         }
-        let waiting = self.audit.begin(peer.addr)?;
+        let ip = peer.addr.ip();
+        // Behind a proxy are many, and none of them is known yet.
+        let alone = !forward::is_trusted(&self.http.trusted_proxies, ip);
+        let waiting = self.audit.begin(peer.addr, alone.then_some(ip))?;
         if waiting.record().is_on() {
             waiting.record().caller(&greet::caller(peer));
         }
         Ok(waiting)
     }
+}
 
-    /// A call that cannot be recorded is not served.
-    pub(super) fn no_place(&self, head: &Parts, Full: Full) -> Response<Reply> {
-        let path = head.uri.path();
-        let mut to = ReplyTo::new(detect::likely(path, None));
-        let _only_how_it_asks = self.look(head, path, &Record::default(), &mut to);
-        let mut fault = Fault::new(
+/// A call that cannot be recorded is not served.
+fn no_place(full: Full) -> Fault {
+    let (kind, words, cause) = match full {
+        Full::Queue => (
             Kind::Overloaded,
             "the gateway cannot record more calls now; try again later",
-        );
-        fault.retry_after = Some(1);
-        telling::refuse(&to, &fault.because("audit.queue is full"))
-    }
+            "audit.queue is full",
+        ),
+        Full::Share => (
+            Kind::RateLimited,
+            "too many calls from this address are under way",
+            "its share of audit.queue is taken",
+        ),
+    };
+    let mut fault = Fault::new(kind, words);
+    fault.retry_after = Some(1);
+    fault.because(cause)
 }

@@ -17,6 +17,11 @@ use crate::{
 /// A fault in the client's words, and a line in the log for those that are not the client's own.
 pub(super) fn refuse(to: &ReplyTo, fault: &Fault) -> Response<Reply> {
     log_fault(to, fault);
+    quietly(to, fault)
+}
+
+/// The same without a line in the log, where somebody else counts them.
+pub(super) fn quietly(to: &ReplyTo, fault: &Fault) -> Response<Reply> {
     let Told {
         status,
         framing,

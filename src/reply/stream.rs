@@ -303,7 +303,7 @@ where
             };
             // What waited is not the last after all. `final` before what follows it.
             if let Some((held, _)) = self.held.take() {
-                self.voice.say(&held, false, out)?;
+                self.voice.say_at_last(&held, false, out)?;
             }
             if event.error {
                 let text = String::from_utf8_lossy(data);
@@ -352,6 +352,7 @@ where
             Ok(seen) => {
                 wait_for(self.permit.seen(&seen, &data), &mut self.settling);
                 self.record.event(&seen);
+                self.record.lost(std::mem::take(&mut self.voice.lost));
                 Step::End
             }
             Err(fault) if fault.kind == Kind::InvalidAgentResponse => {
@@ -364,7 +365,7 @@ where
     /// Lets go of the event that waits.
     fn release(&mut self, last: bool, out: &mut Vec<u8>) -> Result<(), Fault> {
         if let Some((held, _)) = self.held.take() {
-            self.voice.say(&held, last, out)?;
+            self.voice.say_at_last(&held, last, out)?;
         }
         Ok(())
     }

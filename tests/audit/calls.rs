@@ -261,6 +261,44 @@ fn losses_are_counted() {
 }
 
 #[test]
+fn losses_of_a_stream_s_events_are_counted_once_also_of_its_last() {
+    let place = Place::new();
+    let agent = Agent::start();
+    let gateway = place.gateway(agent.addr, "", "");
+    let more = |event: &str| event.replace("\"taskId\"", "\"hue\":1,\"taskId\"");
+    let [working, asks, done] = [words::WORKING, words::ASKS, words::DONE].map(more);
+    let mut expected = vec![];
+    for (events, whole) in [
+        (vec![&working, &done], true),
+        (vec![&working, &done], false),
+        (vec![&working, &asks], true),
+        (vec![&working, &asks], false),
+        (vec![&working, &asks, &done], true),
+        (vec![&working, &asks, &done], false),
+    ] {
+        let (line, body) = words::J03.stream();
+        let mut client = gateway.client();
+        client.send(line, "", &body);
+        let mut call = agent.next();
+        call.begin();
+        let (last, first) = events.split_last().unwrap();
+        for event in first {
+            call.event(&words::result(event));
+        }
+        // Without the blank line after it, which the agent's end stands for.
+        let end = if whole { "\n\n" } else { "\n" };
+        call.chunk(format!("data: {}{end}", words::result(last)));
+        call.end();
+        let answer = client.answer();
+        assert_eq!(answer.body.matches("data: ").count(), events.len());
+        expected.push(json!({"events": events.len(), "losses": events.len()}));
+    }
+    for (call, expected) in place.ends(gateway).iter().zip(&expected) {
+        has(call, expected);
+    }
+}
+
+#[test]
 fn a_record_is_in_its_file_while_the_gateway_runs() {
     let place = Place::new();
     let gateway = place.gateway(answering(words::TASK), "", "");

@@ -1,7 +1,7 @@
 //! Every way in which somebody without the key may leave a log, and what `verify` says of it.
-use std::{fs, path::Path};
+use std::fs;
 
-use super::{KEY, Place, good, json, lines};
+use super::{KEY, Place, good, lines};
 
 /// What is found when the lines of one file of a log are changed.
 #[track_caller]
@@ -174,7 +174,7 @@ fn lines_of_another_log_are_found_though_the_key_is_the_same() {
         &place,
         1,
         file,
-        &[(1, "of another log"), (1, "goes on from another line")],
+        &[(1, "of another log than a file beside it")],
     );
 }
 
@@ -196,10 +196,7 @@ fn a_whole_file_that_is_gone_is_found_but_at_an_end() {
     // Older files may be kept elsewhere.
     let report = verify(&files[1..]);
     good(&report);
-    assert!(
-        report.notes[0].contains("lines 1 to 5 are not in these files"),
-        "{report}"
-    );
+    assert!(report.notes[0].contains("lines 1 to 5 of log"), "{report}");
     // In whatever order they are given.
     let mut turned = files.clone();
     turned.reverse();
@@ -207,75 +204,6 @@ fn a_whole_file_that_is_gone_is_found_but_at_an_end() {
     good(&verify(&[place.folder()]));
     // Once is enough.
     assert!(!verify(&[files[0].clone(), files[0].clone()]).is_good());
-}
-
-fn checkpoint(line: &str, log: &str) -> String {
-    let line = json(line);
-    format!(
-        "2026-11-30T00:00:00Z stdout F {{\"kind\":\"checkpoint\",\"time\":\"t\",\"log\":\"{log}\",\"seq\":{},\"link\":{}}} \nother words\n",
-        line["seq"], line["link"]
-    )
-}
-
-#[test]
-fn an_end_that_is_gone_is_found_by_what_was_kept_elsewhere() {
-    let place = Place::with_calls(2, 4);
-    let files = place.files();
-    let (first, second) = (lines(&files[0]), lines(&files[1]));
-    let log = json(&first[0])["log"].as_str().unwrap().to_owned();
-    let anchor = place.0.path().join("anchor");
-    let kept = [&first[2], &second[3]].map(|line| checkpoint(line, &log));
-    fs::write(&anchor, kept.concat() + &checkpoint(&second[4], "another")).unwrap();
-    let verify = |anchor: &Path| place.verify_by(KEY, Some(anchor));
-    let report = verify(&anchor);
-    good(&report);
-    assert_eq!(report.anchors, 2);
-
-    // What came after the last checkpoint can be cut off, and nothing shows it.
-    let cut = |to: usize| fs::write(&files[1], second[..to].join("\n") + "\n").unwrap();
-    cut(4);
-    good(&verify(&anchor));
-    cut(3);
-    good(&place.verify());
-    let report = verify(&anchor);
-    assert_eq!(report.findings.len(), 1, "{report}");
-    assert!(
-        report.findings[0]
-            .what
-            .contains("lines 9 to 9 are missing at the end"),
-        "{report}"
-    );
-    assert_eq!(
-        (&report.findings[0].file, report.findings[0].line),
-        (&files[1], 3)
-    );
-    fs::remove_file(&files[1]).unwrap();
-    let report = verify(&anchor);
-    assert!(
-        report.findings[0]
-            .what
-            .contains("lines 6 to 9 are missing at the end"),
-        "{report}"
-    );
-
-    // A log that went on another way, by the key itself.
-    let audit = place.start();
-    super::calls(&audit, 10..14);
-    assert!(audit.close(super::PATIENCE));
-    good(&place.verify());
-    let report = verify(&anchor);
-    assert_eq!(report.findings.len(), 1, "{report}");
-    assert!(
-        report.findings[0].what.contains("a checkpoint tells of"),
-        "{report}"
-    );
-
-    fs::write(&anchor, checkpoint(&second[3], "another")).unwrap();
-    assert!(
-        verify(&anchor).findings[0]
-            .what
-            .contains("no checkpoint is of this log")
-    );
 }
 
 #[test]
@@ -286,4 +214,12 @@ fn another_key_verifies_nothing_and_none_says_so() {
     let report = super::verify::verify(&place.files(), None, None).unwrap();
     good(&report);
     assert!(report.notes[0].contains("no link was verified"));
+}
+
+#[test]
+fn a_folder_without_a_log_is_not_a_good_one() {
+    let place = Place::with_calls(1, 3);
+    fs::remove_file(&place.files()[0]).unwrap();
+    let report = super::verify::verify(&[place.folder()], None, None).unwrap();
+    assert!(report.findings[0].what.contains("no file of a log"));
 }

@@ -23,6 +23,7 @@ impl Exchange {
                 return Err(self.failed(head, body).await); // half a list would look like a whole one
             }
             let text = self.collect(&head, body).await?;
+            self.lost.append(&mut page.lost);
             page = self.translate(&bare, &text)?;
             let more = inner(page.body.take());
             if !items.is_empty() && !more.is_empty() {

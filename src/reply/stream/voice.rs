@@ -56,6 +56,19 @@ impl Voice {
         Ok(seen)
     }
 
+    /// An event that was told of before, but not written: what it lost is counted already.
+    pub(super) fn say_at_last(
+        &mut self,
+        data: &[u8],
+        last: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Seen, Fault> {
+        let lost = self.lost;
+        let seen = self.say(data, last, out);
+        self.lost = lost;
+        seen
+    }
+
     /// The agent's answer to `GetTask` as an event.
     pub(super) fn task(&mut self, answer: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         answer::task_event(

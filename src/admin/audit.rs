@@ -1,0 +1,35 @@
+//! How full the queue of the record of calls is, and how many calls found no place in it.
+use http::{Method, StatusCode};
+use serde_json::json;
+
+use super::{Page, Route};
+use crate::audit::{Audit, Usage};
+
+/// `GET /v1/audit`: `{"places", "taken", "missed": {"withoutPlace", "beyondShare"}}`; 404 where nothing is recorded. It
+/// needs the admin token unless it is `open` to whoever reaches the address.
+pub fn audit(of: Audit, token: Option<&str>, open: bool) -> Route {
+    let expected = token.map(|token| blake3::hash(token.as_bytes()));
+    Route::waiting(Method::GET, "/v1/audit", move |asked| {
+        // Digests are compared, and in constant time: how long it takes says nothing of the token.
+        let given = asked.token.map(|token| blake3::hash(token.as_bytes()));
+        let may = open || expected.is_some() && expected == given;
+        std::future::ready(if may {
+            page(of.usage())
+        } else {
+            Page::plain(StatusCode::UNAUTHORIZED, "this needs the admin token\n")
+        })
+    })
+}
+
+fn page(usage: Option<Usage>) -> Page {
+    let Some(usage) = usage else {
+        return Page::plain(StatusCode::NOT_FOUND, "calls are not recorded\n");
+    };
+    let missed = json!({"withoutPlace": usage.without_place, "beyondShare": usage.beyond_share});
+    let said = json!({"places": usage.places, "taken": usage.taken, "missed": missed});
+    Page {
+        status: StatusCode::OK,
+        content_type: "application/json",
+        text: format!("{said}\n"),
+    }
+}
