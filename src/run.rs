@@ -91,7 +91,7 @@ pub fn start(config: Config) -> io::Result<Served> {
     let probes = vec![
         admin::Route::live(),
         admin::Route::ready(ready),
-        admin::conversations(conversations.clone()),
+        admin::conversations(conversations.clone(), token.clone(), open),
         admin::callers(callers, open, token.as_deref()),
         admin::release(conversations.clone(), token.clone()),
         admin::limits(rules.clone(), token, open),
