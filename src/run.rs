@@ -69,6 +69,9 @@ pub struct Served {
 
 /// Starts a gateway with these settings.
 pub fn start(config: Config) -> io::Result<Served> {
+    for says in config.warnings() {
+        tracing::warn!("{says}");
+    }
     let settings = server_settings(&config);
     let admin_address = config.admin;
     let token = config.admin_token_file.as_deref().map(admin_token);

@@ -197,6 +197,22 @@ pub(super) fn check(config: &Config, tree: &mut Tree) {
     }
 }
 
+/// What is no mistake, but may surprise.
+pub(super) fn warning(config: &Config) -> Option<&'static str> {
+    config.backend.credentials.as_ref()?;
+    let own = config.backend.url.as_ref();
+    let own = own.map(|url| (url.is_https(), url.authority().host()));
+    let secure = |to: &super::Target| to.scheme == http::uri::Scheme::HTTPS;
+    let routes = config.routes.iter().map(|route| &route.backend);
+    let routes = routes.map(|to| (secure(to), to.authority.host()));
+    let mut all = own.into_iter().chain(routes);
+    all.any(|(secure, host)| !secure && !is_this_machine(host))
+        .then_some(
+            "backend.credentials: they go to the agent over plain http, readable on the way; give the agent https, or \
+             see to it that the network between them is encrypted",
+        )
+}
+
 fn api_keys(key: &str, said: &ApiKeys, tree: &mut Tree) {
     if said.file.as_os_str().is_empty() {
         tree.missing(key, "file", "expected the name of a file");
@@ -290,7 +306,11 @@ fn https(key: &str, text: &str, tree: &mut Tree) {
 }
 
 fn is_loopback(url: &BaseUrl) -> bool {
-    let host = url.authority().host().trim_matches(['[', ']']);
+    is_this_machine(url.authority().host())
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']);
     let address = host.parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
