@@ -31,7 +31,8 @@ mod url;
 
 pub use self::audit::{Audit, Capture, Keep, OnFull};
 pub use self::auth::{
-    Algorithm, ApiKeys, Credentials, Jwt, Key, Oauth2, SecretHeader, Way, keys, variable,
+    Algorithm, ApiKeys, Credentials, Jwt, Key, Oauth2, Realm, SecretHeader, Way, keys, realms,
+    variable,
 };
 pub use self::conversations::{
     BusyStatus, ByMessageId, Conversation, OnBusy, OnError, Retry, State, StoreUrl,

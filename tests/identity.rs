@@ -18,6 +18,8 @@ mod door;
 mod house;
 #[path = "identity/own.rs"]
 mod own;
+#[path = "identity/realms.rs"]
+mod realms;
 #[path = "identity/renewed.rs"]
 mod renewed;
 #[path = "identity/staying.rs"]

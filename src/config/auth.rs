@@ -13,8 +13,10 @@ use super::tree::Tree;
 use super::{BaseUrl, Config};
 
 mod keys;
+mod realm;
 
 pub use keys::{Key, keys};
+pub use realm::{Realm, realms};
 
 /// One way to be let in.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -45,6 +47,10 @@ pub struct ApiKeys {
     pub file: PathBuf,
     /// The fields of a request that may hold a key; in `authorization` it stands behind `Bearer`.
     pub headers: Vec<String>,
+    /// Where its names and tenants belong: ways with one realm share their tenants. Without it they stand alone, and
+    /// where other ways make sure of callers as well, the tenant `acme` is `keys|acme`. Each of several files needs one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub realm: Option<String>,
 }
 
 impl Default for ApiKeys {
@@ -52,6 +58,7 @@ impl Default for ApiKeys {
         Self {
             file: PathBuf::new(),
             headers: vec!["x-api-key".to_owned(), "authorization".to_owned()],
+            realm: None,
         }
     }
 }
@@ -78,6 +85,10 @@ pub struct Jwt {
     /// Labels of the caller, each with the claim that it comes from.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Where its tenants belong: ways with one realm share them. Without it they stand alone, and where other ways make
+    /// sure of callers as well, the tenant `acme` is `ISSUER|acme`: no issuer can name the tenants of another way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub realm: Option<String>,
 }
 
 /// How a token may be signed: with the issuer's private key, never with a shared secret.
@@ -173,6 +184,7 @@ pub(super) fn check(config: &Config, tree: &mut Tree) {
             }
         }
     }
+    realm::check(&config.auth, tree);
     let Some(credentials) = &config.backend.credentials else {
         return;
     };

@@ -106,12 +106,12 @@ impl Ways {
         files: &mut Vec<Box<dyn Look>>,
     ) -> Result<Self, BadSetup> {
         let mut all = vec![];
-        for said in &config.auth {
+        for (said, realm) in config.auth.iter().zip(config::realms(&config.auth)) {
             all.push(match said {
                 config::Way::Passthrough => Way::Passthrough,
                 config::Way::Anyone => Way::Anyone,
-                config::Way::ApiKeys(said) => keys(config, said, files)?,
-                config::Way::Jwt(said) => Way::Tokens(issuer(said, files)?),
+                config::Way::ApiKeys(said) => keys(config, said, realm, files)?,
+                config::Way::Jwt(said) => Way::Tokens(issuer(said, realm, files)?.into()),
             });
         }
         let passes = matches!(all[..], [Way::Passthrough]);
@@ -188,13 +188,14 @@ impl Ways {
 fn keys(
     config: &Config,
     said: &config::ApiKeys,
+    realm: config::Realm,
     files: &mut Vec<Box<dyn Look>>,
 ) -> Result<Way, BadSetup> {
     let mut routes: Vec<String> = config.routes.iter().map(|r| r.path.to_string()).collect();
     if config.backend.url.is_some() {
         routes.push("/".to_owned());
     }
-    let read = move |text: &str| Keys::read(text, &routes);
+    let read = move |text: &str| Keys::read(text, &routes, &realm);
     let wrong = |why| BadSetup::Auth(format!("api_keys.file: {why}"));
     let file = Watched::read(&said.file, read).map_err(wrong)?;
     files.push(Box::new(file.clone()));
@@ -204,8 +205,12 @@ fn keys(
     Ok(Way::Keys(file, names))
 }
 
-fn issuer(said: &config::Jwt, files: &mut Vec<Box<dyn Look>>) -> Result<Issuer, BadSetup> {
-    let tokens = Arc::new(Tokens::new(said));
+fn issuer(
+    said: &config::Jwt,
+    realm: config::Realm,
+    files: &mut Vec<Box<dyn Look>>,
+) -> Result<Issuer, BadSetup> {
+    let tokens = Arc::new(Tokens::new(said, realm));
     let wrong = |why| BadSetup::Auth(format!("jwt.jwks_file: {why}"));
     let source = match (&said.jwks_url, &said.jwks_file) {
         (None, Some(file)) => {

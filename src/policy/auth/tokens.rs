@@ -36,6 +36,7 @@ pub struct Tokens {
     algorithms: Vec<Algorithm>,
     tenant: Option<String>,
     labels: BTreeMap<String, String>,
+    realm: config::Realm,
     proven: Cache<blake3::Hash, Arc<Proven>>,
 }
 
@@ -67,8 +68,8 @@ struct Issuer {
 }
 
 impl Tokens {
-    /// As settings say.
-    pub fn new(said: &config::Jwt) -> Self {
+    /// As settings say; `realm` is where its tenants belong.
+    pub fn new(said: &config::Jwt, realm: config::Realm) -> Self {
         let mut rules = Validation::new(Algorithm::ES256);
         rules.set_issuer(&[&said.issuer]);
         rules.set_audience(&said.audience);
@@ -81,6 +82,7 @@ impl Tokens {
             algorithms: said.algorithms.iter().map(|a| algorithm(*a)).collect(),
             tenant: said.tenant.clone(),
             labels: said.labels.clone(),
+            realm,
             proven: Cache::builder()
                 .max_capacity(REMEMBERED)
                 .eviction_policy(EvictionPolicy::lru())
@@ -155,7 +157,8 @@ impl Tokens {
             let tenant = named(claim).filter(fits);
             tenant.ok_or(Refused::Invalid("it does not name its tenant"))
         });
-        let tenant = tenant.transpose()?.map(Into::into);
+        let tenant = tenant.transpose()?;
+        let tenant = tenant.map(|tenant| self.realm.tenant(tenant).into());
         let mut name = format!("jwt:{}/", self.issuer);
         let _infallible = write!(name, "{}", utf8_percent_encode(subject, ESCAPED));
         let labels = self.labels.iter();
