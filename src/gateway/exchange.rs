@@ -242,7 +242,7 @@ impl Exchange {
         };
         stream.owes(std::mem::take(&mut self.permit), onward);
         stream.tells(self.record.clone());
-        if let Some(outlived) = self.met.outlived() {
+        if let Some(outlived) = self.met.outlived(&self.gateway.auth) {
             stream.ends_with(outlived);
         }
         if let Some(task) = task {

@@ -21,12 +21,17 @@ use crate::{
     a2a::{Fault, Kind, Op, Version, headers, reply::ReplyTo, request::Read, shape::old::Old},
     follow::Follow,
     policy::{
-        auth::{self, passing::CREDENTIALS, sets::Set, tokens::Refused},
+        auth::{
+            self,
+            passing::CREDENTIALS,
+            sets::Set,
+            tokens::{Proven, Refused},
+        },
         caller::Caller,
     },
 };
 
-/// How often a key that nobody knows makes the gateway ask the issuer again: anybody can make one up.
+/// How often a key that nobody knows, or a signature that fits no key, makes the gateway ask the issuer again: anybody can make one up.
 const UNKNOWN_PAUSE: Duration = Duration::from_secs(10);
 /// Keys are fetched again after this, so that one is noticed that the issuer has taken back.
 const FRESH: Duration = Duration::from_mins(5);
@@ -35,7 +40,7 @@ const FRESH: Duration = Duration::from_mins(5);
 pub(super) struct Auth {
     ways: Arc<Ways>,
     /// Where each way's keys are fetched, if they are.
-    fetches: Vec<Option<Fetch>>,
+    fetches: Vec<Option<Arc<Fetch>>>,
     follow: Follow,
     /// Each worker has its own: a count that all of them write would cost every call of each.
     nobody: Arc<Caller>,
@@ -50,7 +55,7 @@ struct Shown {
 }
 
 impl Auth {
-    pub(super) fn new(ways: Arc<Ways>, fetches: Vec<Option<Fetch>>, follow: Follow) -> Self {
+    pub(super) fn new(ways: Arc<Ways>, fetches: Vec<Option<Arc<Fetch>>>, follow: Follow) -> Self {
         Self {
             ways,
             fetches,
@@ -67,7 +72,7 @@ impl Auth {
 
     /// Once in a while: closes connections that nobody uses.
     pub(super) fn sweep(&self) {
-        self.fetches.iter().flatten().for_each(Fetch::sweep);
+        self.fetches.iter().flatten().for_each(|f| f.sweep());
     }
 
     /// Who sends this, before anything else of it is read.
@@ -85,7 +90,7 @@ impl Auth {
 
     async fn ask(&self, fields: &HeaderMap, peer: &Peer) -> Result<Met, Fault> {
         let mut shown = Shown::default();
-        for (way, fetch) in self.ways.all.iter().zip(&self.fetches) {
+        for (at, (way, fetch)) in self.ways.all.iter().zip(&self.fetches).enumerate() {
             let met = match way {
                 Way::Passthrough => Some(self.passing(fields, peer).await),
                 Way::Anyone if shown.any => None, // a wrong credential is better told
@@ -114,7 +119,11 @@ impl Auth {
                     met
                 }
                 Way::Tokens(issuer) => match shown.look(fields, &header::AUTHORIZATION) {
-                    Some(token) => self.token(issuer, fetch.as_ref(), token, &shown).await?,
+                    Some(token) => {
+                        let fetch = fetch.as_deref();
+                        let proven = self.token(issuer, fetch, token, &shown).await?;
+                        proven.map(|proven| Met::by_token(at, proven))
+                    }
                     None => None,
                 },
             };
@@ -132,28 +141,29 @@ impl Auth {
         fetch: Option<&Fetch>,
         token: &str,
         shown: &Shown,
-    ) -> Result<Option<Met>, Fault> {
+    ) -> Result<Option<Arc<Proven>>, Fault> {
         let now = auth::wall();
         if let Some(keys) = issuer.now()
             && let Some(proven) = issuer.tokens.proven(token, &keys, now).await
         {
             self.freshen(issuer, fetch);
-            return Ok(Some(Met::by_token(&proven)));
+            return Ok(Some(proven));
         }
         if !issuer.tokens.concern(token) {
             return Ok(None);
         }
         let keys = self.keys(issuer, fetch).await?;
         let mut checked = issuer.tokens.check(token, &keys).await;
-        if matches!(checked, Err(Refused::UnknownKey))
+        if matches!(checked, Err(Refused::UnknownKey | Refused::WrongSignature))
             && let Some(newer) = self.newer(issuer, fetch, &keys).await
         {
             checked = issuer.tokens.check(token, &newer).await;
         }
         let why = match checked {
-            Ok(proven) => return Ok(Some(Met::by_token(&proven))),
+            Ok(proven) => return Ok(Some(proven)),
             Err(Refused::Expired) => return Err(self.refuse(shown, EXPIRED).because("a token")),
             Err(Refused::UnknownKey) => "the issuer has no such key",
+            Err(Refused::WrongSignature) => "its signature is wrong",
             Err(Refused::Invalid(why)) => why,
         };
         Err(self.refuse(shown, WRONG).because(why))

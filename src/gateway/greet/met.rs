@@ -6,7 +6,7 @@ use std::{
 
 use http::HeaderName;
 
-use super::leash::Leash;
+use super::{Auth, leash::Leash};
 use crate::{
     policy::{
         auth::{passing::Mark, rights::Rights, tokens::Proven},
@@ -46,12 +46,14 @@ impl Met {
         Self { caller, more }
     }
 
-    pub(super) fn by_token(proven: &Proven) -> Self {
+    /// By a token of the issuer that is this way.
+    pub(super) fn by_token(way: usize, proven: Arc<Proven>) -> Self {
+        let caller = proven.caller.clone();
         let more = More {
-            leash: Leash::Until(proven.until),
+            leash: Leash::Token(way, proven),
             ..More::default()
         };
-        Self::with(proven.caller.clone(), more)
+        Self::with(caller, more)
     }
 
     /// Who sends a message: a name that was verified stays the same when its credential is renewed.
@@ -64,8 +66,8 @@ impl Met {
     }
 
     /// When its credential ends, where that is ours to know.
-    pub(in crate::gateway) fn outlived(&self) -> Option<Outlived> {
-        self.more.as_ref()?.leash.outlived()
+    pub(in crate::gateway) fn outlived(&self, auth: &Auth) -> Option<Outlived> {
+        auth.outlived(&self.more.as_ref()?.leash)
     }
 
     /// Whether an answer is to be told to [`super::Auth::answered`].

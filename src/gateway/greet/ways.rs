@@ -32,7 +32,7 @@ pub(super) enum Way {
     Passthrough,
     Anyone,
     Keys(Watched<Keys>, Vec<HeaderName>),
-    Tokens(Issuer),
+    Tokens(Arc<Issuer>),
 }
 
 /// An issuer, and where its keys are.
@@ -137,10 +137,10 @@ impl Ways {
     pub(in crate::gateway) fn fetches(
         &self,
         config: &Config,
-    ) -> Result<Vec<Option<Fetch>>, BadSetup> {
+    ) -> Result<Vec<Option<Arc<Fetch>>>, BadSetup> {
         let fetch = |way: &Way| match way {
             Way::Tokens(issuer) => match &issuer.source {
-                Source::Url(url, _) => Fetch::new(url, config).map(Some),
+                Source::Url(url, _) => Ok(Some(Fetch::new(url, config)?.into())),
                 Source::File(_) => Ok(None),
             },
             Way::Passthrough | Way::Anyone | Way::Keys(..) => Ok(None),

@@ -205,7 +205,10 @@ async fn a_token_does_not_choose_how_it_is_checked() {
         ("long", format!("{good}{}", "x".repeat(LONGEST))),
     ] {
         let told = tokens.check(&token, &keys).await;
-        assert!(matches!(told, Err(Refused::Invalid(_))), "{what}: {told:?}");
+        assert!(
+            matches!(told, Err(Refused::Invalid(_) | Refused::WrongSignature)),
+            "{what}: {told:?}"
+        );
     }
     let unknown = Pair::new("z", Algorithm::ES256).signs(&claims());
     assert_eq!(
