@@ -109,7 +109,6 @@ impl Auth {
                             let more = More {
                                 rights: Some(key.rights.clone()),
                                 leash: Leash::Key(file.clone(), key.clone()),
-                                key_in: Some(name.clone()),
                                 mark: None,
                             };
                             met = Some(Met::with(key.caller.clone(), more));
@@ -268,22 +267,38 @@ impl Auth {
         }
     }
 
-    /// Takes out of a request for the agent what is no business of its: keys of the gateway's, and where the gateway
-    /// shows a credential of its own, all others. That one is put in afterwards.
+    /// Takes out of a request for the agent what is no business of its: keys of the gateway's, wherever they stand, and
+    /// where the gateway shows a credential of its own, all others. That one is put in afterwards.
+    ///
+    /// Who was let in otherwise than by passing through has shown all that the other fields of keys are for; only
+    /// `Authorization` may hold what the agent wants to see.
     pub(super) fn keep_back(&self, met: &Met, fields: &mut HeaderMap) {
+        let mut keys = self.ways.key_fields().peekable();
         if self.ways.own {
             for name in &CREDENTIALS {
                 fields.remove(name);
             }
-        } else if let Some(name) = met.more.as_ref().and_then(|more| more.key_in.as_ref()) {
-            fields.remove(name);
+        } else if keys.peek().is_some() {
+            for name in &CREDENTIALS {
+                self.keep_keys_back(name, fields);
+            }
         }
-        if self.ways.own || met.caller.verified {
-            for name in self.ways.key_fields() {
+        for name in keys {
+            if self.ways.own || met.caller.verified {
                 if *name != header::AUTHORIZATION {
                     fields.remove(name);
                 }
+            } else {
+                self.keep_keys_back(name, fields);
             }
+        }
+    }
+
+    /// All of a field goes with the key that it holds.
+    fn keep_keys_back(&self, name: &HeaderName, fields: &mut HeaderMap) {
+        let holds = |value: &HeaderValue| self.ways.know_key_in(value.as_bytes());
+        if fields.get_all(name).iter().any(holds) {
+            fields.remove(name);
         }
     }
 

@@ -4,8 +4,6 @@ use std::{
     sync::Arc,
 };
 
-use http::HeaderName;
-
 use super::{Auth, leash::Leash};
 use crate::{
     policy::{
@@ -29,8 +27,6 @@ pub(in crate::gateway) struct Met {
 pub(super) struct More {
     pub(super) rights: Option<Arc<Rights>>,
     pub(super) leash: Leash,
-    /// Where its key stood.
-    pub(super) key_in: Option<HeaderName>,
     /// What its credentials are known by, where only the agent can tell whether they are good.
     pub(super) mark: Option<(Mark, bool)>,
 }

@@ -15,6 +15,9 @@ use crate::{
     watch::{Look, Watched},
 };
 
+/// A field has no more words than these that could be keys.
+const WORDS: usize = 64;
+
 /// All ways, in order.
 pub(in crate::gateway) struct Ways {
     pub(super) all: Vec<Way>,
@@ -154,6 +157,27 @@ impl Ways {
             Way::Keys(_, names) => names.as_slice(),
             Way::Passthrough | Way::Anyone | Way::Tokens(_) => &[],
         })
+    }
+
+    /// Whether a field's value is, or has within it, a key of the gateway's: also one that is no longer good.
+    pub(super) fn know_key_in(&self, value: &[u8]) -> bool {
+        let Ok(text) = std::str::from_utf8(value) else {
+            return false;
+        };
+        let known = |word: &str| {
+            !word.is_empty()
+                && self.all.iter().any(|way| match way {
+                    Way::Keys(file, _) => file.now().find(word).is_some(),
+                    Way::Passthrough | Way::Anyone | Way::Tokens(_) => false,
+                })
+        };
+        let text = text.trim();
+        let behind_scheme = text.split_once(' ').map_or("", |(_, rest)| rest.trim());
+        let between = |c: char| c.is_ascii_whitespace() || matches!(c, ',' | ';' | '=' | '"');
+        let mut words = text.split(between).take(WORDS);
+        known(text)
+            || known(behind_scheme)
+            || words.any(|word| word != text && word != behind_scheme && known(word))
     }
 
     /// What a card says of them; nothing where the agent alone decides.
