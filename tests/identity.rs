@@ -22,5 +22,7 @@ mod own;
 mod realms;
 #[path = "identity/renewed.rs"]
 mod renewed;
+#[path = "identity/replicas.rs"]
+mod replicas;
 #[path = "identity/staying.rs"]
 mod staying;

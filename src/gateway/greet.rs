@@ -8,11 +8,12 @@ use tokio::time::Instant;
 
 mod leash;
 mod met;
+mod secret;
 mod ways;
 
 use leash::Leash;
 pub(super) use met::Met;
-use met::More;
+use met::{More, Shows};
 pub(super) use ways::Ways;
 use ways::{Issuer, Way};
 
@@ -23,15 +24,17 @@ use crate::{
     policy::{
         auth::{
             self,
-            passing::CREDENTIALS,
+            passing::{CREDENTIALS, Passing},
             sets::Set,
             tokens::{Proven, Refused},
         },
         caller::Caller,
     },
+    reply::Proof,
 };
 
-/// How often a key that nobody knows, or a signature that fits no key, makes the gateway ask the issuer again: anybody can make one up.
+/// How often a key that nobody knows, or a signature that fits no key, makes the gateway ask the issuer again: anybody
+/// can make one up.
 const UNKNOWN_PAUSE: Duration = Duration::from_secs(10);
 /// Keys are fetched again after this, so that one is noticed that the issuer has taken back.
 const FRESH: Duration = Duration::from_mins(5);
@@ -73,6 +76,10 @@ impl Auth {
     /// Once in a while: closes connections that nobody uses.
     pub(super) fn sweep(&self) {
         self.fetches.iter().flatten().for_each(|f| f.sweep());
+        if self.ways.named {
+            self.ways.passing.tick();
+            self.ways.secret.look(&self.follow);
+        }
     }
 
     /// Who sends this, before anything else of it is read.
@@ -92,7 +99,7 @@ impl Auth {
         let mut shown = Shown::default();
         for (at, (way, fetch)) in self.ways.all.iter().zip(&self.fetches).enumerate() {
             let met = match way {
-                Way::Passthrough => Some(self.passing(fields, peer).await),
+                Way::Passthrough => Some(self.passing(fields, peer)),
                 Way::Anyone if shown.any => None, // a wrong credential is better told
                 Way::Anyone => Some(Met::new(self.peer(peer))),
                 Way::Keys(file, names) => {
@@ -219,17 +226,25 @@ impl Auth {
         (!Arc::ptr_eq(&keys, than)).then_some(keys)
     }
 
-    async fn passing(&self, fields: &HeaderMap, peer: &Peer) -> Met {
+    fn passing(&self, fields: &HeaderMap, peer: &Peer) -> Met {
         if !self.ways.named {
             return self.nobody();
         }
-        let Some(mark) = self.ways.passing.mark(fields) else {
+        // Without the secret that all replicas share, a credential would have another name in each.
+        let Some(secret) = self.ways.secret.now(&self.follow) else {
             return Met::new(self.peer(peer));
         };
-        let known = self.ways.passing.known(&mark).await;
-        let is_known = known.is_some();
+        let Some(mark) = Passing::mark(&secret, fields) else {
+            return Met::new(self.peer(peer));
+        };
+        let known = self.ways.passing.known(&mark);
+        let mark = Shows {
+            mark,
+            known: known.is_some(),
+            from: peer.addr.ip(),
+        };
         let more = More {
-            mark: Some((mark, is_known)),
+            mark: Some(mark),
             ..More::default()
         };
         Met::with(known.unwrap_or_else(|| self.peer(peer)), more)
@@ -303,13 +318,17 @@ impl Auth {
     }
 
     /// What the agent's answer says about a credential that only passes through.
-    pub(super) async fn answered(&self, met: &mut Met, good: Option<bool>) {
-        let mark = met.more.as_mut().and_then(|more| more.mark.take());
-        match (good, mark) {
-            (Some(true), Some((mark, false))) => self.ways.passing.accepted(mark).await,
-            (Some(false), Some((mark, true))) => self.ways.passing.refused(&mark).await,
-            (Some(_) | None, _) => {}
+    pub(super) fn answered(&self, met: &mut Met, good: bool) {
+        if let Some(mark) = met.more.as_mut().and_then(|more| more.mark.take()) {
+            self.ways.told(&mark, good);
         }
+    }
+
+    /// The same for a stream, which says so with its first event.
+    pub(super) fn proof(&self, met: &mut Met) -> Option<Proof> {
+        let mark = met.more.as_mut()?.mark.take()?;
+        let ways = self.ways.clone();
+        Some(Box::new(move |good| ways.told(&mark, good)))
     }
 }
 

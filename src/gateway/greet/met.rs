@@ -1,6 +1,7 @@
 //! Somebody who was let in, and what is known of them.
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
+    net::IpAddr,
     sync::Arc,
 };
 
@@ -27,8 +28,18 @@ pub(in crate::gateway) struct Met {
 pub(super) struct More {
     pub(super) rights: Option<Arc<Rights>>,
     pub(super) leash: Leash,
-    /// What its credentials are known by, where only the agent can tell whether they are good.
-    pub(super) mark: Option<(Mark, bool)>,
+    /// Its credentials, where only the agent can tell whether they are good.
+    pub(super) mark: Option<Shows>,
+}
+
+/// Credentials that pass through.
+pub(super) struct Shows {
+    /// What they are known by.
+    pub(super) mark: Mark,
+    /// Whether the agent has accepted them before.
+    pub(super) known: bool,
+    /// Who shows them.
+    pub(super) from: IpAddr,
 }
 
 impl Met {

@@ -5,13 +5,16 @@ use http::{HeaderName, header};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::Challenge;
+use super::{Challenge, met::Shows, secret::Shared};
 use crate::{
     a2a::shape::card::{Scheme, Security},
     config::{self, Config, MetadataRule},
     gateway::{fetch::Fetch, making::BadSetup},
     kept::Kept,
-    policy::auth::{keys::Keys, passing::Passing, sets::Set, tokens::Tokens},
+    policy::{
+        auth::{keys::Keys, passing::Passing, sets::Set, tokens::Tokens},
+        conversation::Conversations,
+    },
     watch::{Look, Watched},
 };
 
@@ -28,6 +31,8 @@ pub(in crate::gateway) struct Ways {
     /// Whether the gateway shows the agent a credential of its own.
     pub(super) own: bool,
     pub(super) passing: Passing,
+    /// By which their names are made.
+    pub(super) secret: Shared,
     pub(super) challenges: Vec<Challenge>,
 }
 
@@ -106,6 +111,7 @@ impl Ways {
     /// Reads what they need; `files` gets those that are to be looked at from now on.
     pub(in crate::gateway) fn new(
         config: &Config,
+        conversations: &Conversations,
         files: &mut Vec<Box<dyn Look>>,
     ) -> Result<Self, BadSetup> {
         let mut all = vec![];
@@ -126,11 +132,18 @@ impl Ways {
             || writes(&config.metadata)
             || config.routes.iter().any(|route| writes(&route.metadata));
         let challenges = challenges(&all);
+        let passthrough = all.iter().any(|w| matches!(w, Way::Passthrough));
+        let secret = if named && passthrough {
+            Shared::new(config, conversations)?
+        } else {
+            Shared::default()
+        };
         Ok(Self {
             named,
             nobody_cares: passes && !named,
             own: config.backend.credentials.is_some(),
-            passing: Passing::new().map_err(BadSetup::Auth)?,
+            passing: Passing::default(),
+            secret,
             challenges,
             all,
         })
@@ -178,6 +191,15 @@ impl Ways {
         known(text)
             || known(behind_scheme)
             || words.any(|word| word != text && word != behind_scheme && known(word))
+    }
+
+    /// What the agent says of a credential.
+    pub(super) fn told(&self, of: &Shows, good: bool) {
+        match (good, of.known) {
+            (true, false) => self.passing.accepted(of.mark, of.from),
+            (false, true) => self.passing.refused(&of.mark),
+            (true, true) | (false, false) => {}
+        }
     }
 
     /// What a card says of them; nothing where the agent alone decides.
