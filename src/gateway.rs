@@ -248,8 +248,10 @@ impl Inner {
         let limited = self
             .limit(&met.caller, &read.call, sent, &asked.matched, to)
             .await?;
-        let owned = owner.as_deref();
-        let sender = self.sender(&read.call, &asked.matched, owned, &met, &head.headers, peer);
+        let sender = {
+            let (call, owner) = (&read.call, owner.as_deref());
+            self.sender(call, &asked.matched, owner, &met, &head.headers, peer)
+        };
         let op = read.call.op;
         let mut fields = self.up(&read, head, to, peer);
         self.auth.keep_back(&met, &mut fields);
