@@ -2,7 +2,7 @@
 //! way, the look-up by digest, so their times are one.
 use std::{fmt::Write as _, hint::black_box};
 
-use a2a_gateway::policy::auth::keys::Keys;
+use a2a_gateway::{config::Realm, policy::auth::keys::Keys};
 use aws_lc_rs::digest::{SHA256, digest};
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -18,7 +18,7 @@ fn look_up(criterion: &mut Criterion) {
         let hex = blake3::Hash::from_bytes(digest).to_hex();
         let _infallible = writeln!(text, "- {{name: n{number}, digest: 'sha256:{hex}'}}");
     }
-    let keys = Keys::read(&text, &[]).expect("a file of keys");
+    let keys = Keys::read(&text, &[], &Realm::default()).expect("a file of keys");
     let near = key(7).replace("00000007", "0000000x");
     let mut group = criterion.benchmark_group("keys");
     for (name, shown, known) in [

@@ -31,7 +31,8 @@ mod url;
 
 pub use self::audit::{Audit, Capture, Keep, OnFull};
 pub use self::auth::{
-    Algorithm, ApiKeys, Credentials, Jwt, Key, Oauth2, SecretHeader, Way, keys, variable,
+    Algorithm, ApiKeys, Credentials, Jwt, Key, Oauth2, Realm, SecretHeader, Way, keys, realms,
+    variable,
 };
 pub use self::conversations::{
     BusyStatus, ByMessageId, Conversation, OnBusy, OnError, Retry, State, StoreUrl,
@@ -193,6 +194,12 @@ impl Config {
         mean::mean(text, overrides, Agent::Required)
     }
 
+    /// What is no mistake, but may surprise.
+    pub fn warnings(&self) -> impl Iterator<Item = &'static str> {
+        let all = [ownership::warning(self, false), auth::warning(self)];
+        all.into_iter().flatten()
+    }
+
     /// Whether there is nobody to send a call to.
     fn lacks_agent(&self) -> bool {
         self.backend.url.is_none() && self.routes.is_empty()
@@ -215,9 +222,9 @@ pub fn check(file: &Path) -> Result<String, Mistakes> {
     if config.lacks_agent() {
         return Ok(format!("{name}: no mistakes; {}", mean::NO_AGENT));
     }
-    let warning = ownership::warning(&config, false);
-    let warning = warning.map_or_else(String::new, |says| format!("\nwarning: {says}"));
-    Ok(format!("{name}: no mistakes{warning}"))
+    let warnings = config.warnings().map(|says| format!("\nwarning: {says}"));
+    let warnings: String = warnings.collect();
+    Ok(format!("{name}: no mistakes{warnings}"))
 }
 
 /// The JSON Schema of the settings file.

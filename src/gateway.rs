@@ -48,11 +48,7 @@ use crate::{
     config,
     follow::Follow,
     policy::{
-        callers::Callers,
-        conversation::Conversations,
-        limits,
-        owner::{Owner, Owners},
-        retry::Retries,
+        callers::Callers, conversation::Conversations, limits, owner::Owners, retry::Retries,
     },
     reply::{Reply, Speech},
 };
@@ -251,8 +247,10 @@ impl Inner {
         let limited = self
             .limit(&met.caller, &read.call, sent, &asked.matched, to)
             .await?;
-        let sender = owner.as_deref().map(Owner::asker).or_else(|| met.asker());
-        let sender = sender.unwrap_or_else(|| admit::asker(&head.headers, peer));
+        let sender = {
+            let (call, owner) = (&read.call, owner.as_deref());
+            self.sender(call, &asked.matched, owner, &met, &head.headers, peer)
+        };
         let op = read.call.op;
         let mut fields = self.up(&read, head, to, peer);
         self.auth.keep_back(&met, &mut fields);

@@ -11,7 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 
 mod stream;
 
-pub use stream::{AskTask, Onward, Outlived, Speech, Stream};
+pub use stream::{AskTask, Onward, Outlived, Proof, Speech, Stream};
 
 use crate::agent;
 

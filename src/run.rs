@@ -69,6 +69,9 @@ pub struct Served {
 
 /// Starts a gateway with these settings.
 pub fn start(config: Config) -> io::Result<Served> {
+    for says in config.warnings() {
+        tracing::warn!("{says}");
+    }
     let settings = server_settings(&config);
     let admin_address = config.admin;
     let token = config.admin_token_file.as_deref().map(admin_token);
@@ -91,7 +94,7 @@ pub fn start(config: Config) -> io::Result<Served> {
     let probes = vec![
         admin::Route::live(),
         admin::Route::ready(ready),
-        admin::conversations(conversations.clone()),
+        admin::conversations(conversations.clone(), token.clone(), open),
         admin::callers(callers, open, token.as_deref()),
         admin::audit(audit.clone(), token.as_deref(), open),
         admin::release(conversations.clone(), token.clone()),

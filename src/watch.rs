@@ -1,7 +1,8 @@
 //! Files that are read again when they change: keys, and secrets that somebody else renews. A thread looks, since a
 //! file may lie where reading takes long; whoever needs what the file says takes what was read last.
 //!
-//! Contents are compared, not names or events: what Kubernetes mounts changes by a symbolic link in the folder.
+//! Contents are compared, not names or events: what Kubernetes mounts changes by a symbolic link in the folder. A change
+//! counts once two looks have found the same, so that nobody is locked out by half a file; an empty one is half a file.
 use std::{
     fs::{File, Metadata},
     io::{self, Read},
@@ -35,7 +36,27 @@ struct Inner<T> {
     meant: Box<Meant<T>>,
     now: RwLock<Arc<T>>,
     changes: watch::Sender<u64>,
-    stamp: parking_lot::Mutex<(Option<Stamp>, blake3::Hash)>,
+    seen: parking_lot::Mutex<Seen>,
+}
+
+/// What was found so far.
+struct Seen {
+    /// Where it tells any later change.
+    stamp: Option<Stamp>,
+    /// What was taken, or refused.
+    digest: blake3::Hash,
+    /// A change that the next look is to find again.
+    waits: Option<(Stamp, blake3::Hash)>,
+    /// Whether it was said that the file cannot be read.
+    said: bool,
+}
+
+/// What one look finds.
+struct Found {
+    stamp: Stamp,
+    /// Whether its stamp tells any later change.
+    old: bool,
+    text: String,
 }
 
 /// By what a file that was not touched is known.
@@ -60,14 +81,19 @@ impl<T: Send + Sync + 'static> Watched<T> {
         meant: impl Fn(&str) -> Result<T, String> + Send + Sync + 'static,
     ) -> Result<Self, String> {
         let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-        let (stamp, text) = read(path).map_err(|e| named(&e))?;
-        let now = meant(&text).map_err(|e| named(&e))?;
+        let found = read(path).map_err(|e| named(&e))?;
+        let now = meant(&found.text).map_err(|e| named(&e))?;
         Ok(Self(Arc::new(Inner {
             path: path.to_owned(),
             meant: Box::new(meant),
             now: RwLock::new(Arc::new(now)),
             changes: watch::Sender::new(0),
-            stamp: parking_lot::Mutex::new((stamp, blake3::hash(text.as_bytes()))),
+            seen: parking_lot::Mutex::new(Seen {
+                stamp: found.old.then_some(found.stamp),
+                digest: blake3::hash(found.text.as_bytes()),
+                waits: None,
+                said: false,
+            }),
         })))
     }
 
@@ -84,42 +110,66 @@ impl<T: Send + Sync + 'static> Watched<T> {
 
 /// Something that looks at its file.
 pub trait Look: Send {
-    /// Reads the file again if it has changed. What makes no sense changes nothing, and is logged once.
+    /// Reads the file again if it has changed, and takes what the look before has found as well. What makes no sense, or
+    /// is empty, changes nothing, and is logged once.
     fn look(&self);
 }
 
 impl<T: Send + Sync> Look for Watched<T> {
     fn look(&self) {
         let of = &*self.0;
-        let mut seen = of.stamp.lock();
-        if seen.0.is_some() && stamp(&of.path).ok() == seen.0 {
+        let seen = &mut *of.seen.lock();
+        if seen.stamp.is_some() && stamp(&of.path).ok() == seen.stamp {
             return;
         }
         let file = of.path.display();
-        let (stamp, text) = match read(&of.path) {
-            Ok(read) => read,
+        let found = match read(&of.path) {
+            Ok(found) => found,
             Err(error) => {
-                if seen.0.take().is_some() {
-                    tracing::warn!(%file, %error, "a file cannot be read again; what it said before still holds");
+                (seen.stamp, seen.waits) = (None, None);
+                if !std::mem::replace(&mut seen.said, true) {
+                    tracing::warn!(
+                        %file, %error,
+                        "a file cannot be read again, and what it said before still holds; put it back, readable for \
+                         the gateway"
+                    );
                 }
                 return;
             }
         };
-        seen.0 = stamp;
-        let digest = blake3::hash(text.as_bytes());
-        if digest == seen.1 {
+        seen.said = false;
+        let digest = blake3::hash(found.text.as_bytes());
+        if digest == seen.digest {
+            (seen.stamp, seen.waits) = (found.old.then_some(found.stamp), None);
             return;
         }
-        seen.1 = digest;
-        match (of.meant)(&text) {
+        let waits = Some((found.stamp, digest));
+        if seen.waits != waits {
+            (seen.stamp, seen.waits) = (None, waits); // somebody may still be writing it
+            return;
+        }
+        *seen = Seen {
+            stamp: found.old.then_some(found.stamp),
+            digest,
+            waits: None,
+            said: false,
+        };
+        let meant = if found.text.trim().is_empty() {
+            Err("it is empty".to_owned())
+        } else {
+            (of.meant)(&found.text)
+        };
+        match meant {
             Ok(meant) => {
                 *of.now.write() = Arc::new(meant);
                 of.changes.send_modify(|count| *count += 1);
                 tracing::info!(%file, "a file has changed and was read again");
             }
-            Err(why) => {
-                tracing::error!(%file, %why, "a file has changed and makes no sense; what it said before still holds");
-            }
+            Err(why) => tracing::error!(
+                %file, %why,
+                "a file has changed and makes no sense, and what it said before still holds; mend it, best by writing \
+                 a whole one beside it and renaming that"
+            ),
         }
     }
 }
@@ -153,8 +203,8 @@ impl Watch {
     }
 }
 
-/// The text, and its stamp where that tells any later change.
-fn read(path: &Path) -> io::Result<(Option<Stamp>, String)> {
+/// The file as it is, or as somebody leaves it half-written.
+fn read(path: &Path) -> io::Result<Found> {
     let file = File::open(path)?;
     let before = file.metadata()?;
     let mut text = String::new();
@@ -164,8 +214,11 @@ fn read(path: &Path) -> io::Result<(Option<Stamp>, String)> {
     }
     let age = before.modified().ok();
     let age = age.and_then(|at| SystemTime::now().duration_since(at).ok());
-    let old = age.is_some_and(|age| age > YOUNG);
-    Ok((old.then(|| Stamp::of(&before)), text))
+    Ok(Found {
+        stamp: Stamp::of(&before),
+        old: age.is_some_and(|age| age > YOUNG),
+        text,
+    })
 }
 
 fn stamp(path: &Path) -> io::Result<Stamp> {
@@ -204,18 +257,57 @@ mod tests {
         let changes = file.changes();
         file.look();
         assert!(!changes.has_changed().unwrap());
-        for (text, now) in [("2", 2), ("x", 2), ("3", 3)] {
+        for (text, now) in [("2", 2), ("x", 2), ("", 2), (" \n", 2), ("3", 3)] {
             fs::write(&path, text).unwrap();
+            file.look();
             file.look();
             assert_eq!(*file.now(), now, "{text}");
         }
         fs::remove_file(&path).unwrap();
         file.look();
+        file.look();
         assert_eq!(*file.now(), 3);
         fs::write(&path, "4").unwrap();
         file.look();
+        file.look();
         assert_eq!(*file.now(), 4);
         assert!(changes.has_changed().unwrap());
+    }
+
+    #[test]
+    fn what_is_being_written_is_taken_when_two_looks_find_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("n");
+        fs::write(&path, "1234").unwrap();
+        let file = Watched::read(&path, number).unwrap();
+        // Each part would make sense by itself.
+        for part in ["", "1", "12", "123", "1235"] {
+            fs::write(&path, part).unwrap();
+            file.look();
+            assert_eq!(*file.now(), 1234, "{part}");
+        }
+        file.look();
+        assert_eq!(*file.now(), 1235);
+        // A file of the same text that was written anew is not the same one.
+        let beside = folder.path().join("beside");
+        fs::write(&beside, "2").unwrap();
+        fs::rename(&beside, &path).unwrap();
+        file.look();
+        fs::write(&beside, "2").unwrap();
+        fs::rename(&beside, &path).unwrap();
+        file.look();
+        assert_eq!(*file.now(), 1235);
+        file.look();
+        assert_eq!(*file.now(), 2);
+        // A change that was taken back is none.
+        let changes = file.changes();
+        fs::write(&path, "3").unwrap();
+        file.look();
+        fs::write(&path, "2").unwrap();
+        for _ in 0..3 {
+            file.look();
+        }
+        assert!(!changes.has_changed().unwrap());
     }
 
     #[test]
@@ -236,6 +328,7 @@ mod tests {
         assert_eq!(*file.now(), 1);
         symlink(at("b"), at("next")).unwrap();
         fs::rename(at("next"), at("now")).unwrap();
+        file.look();
         file.look();
         assert_eq!(*file.now(), 2);
     }

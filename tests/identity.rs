@@ -18,7 +18,11 @@ mod door;
 mod house;
 #[path = "identity/own.rs"]
 mod own;
+#[path = "identity/realms.rs"]
+mod realms;
 #[path = "identity/renewed.rs"]
 mod renewed;
+#[path = "identity/replicas.rs"]
+mod replicas;
 #[path = "identity/staying.rs"]
 mod staying;

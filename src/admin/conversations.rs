@@ -19,11 +19,19 @@ const PATH: &str = "/v1/conversations";
 const RELEASE: &str = ":release";
 
 /// `GET /v1/conversations`: `{"conversations": [{"key", "holders": [{"state", "ageSeconds", "task"?, "caller"}]}]}`,
-/// at most 1,000 of them. `caller` is a digest.
-pub fn conversations(of: Conversations) -> Route {
-    Route::waiting(Method::GET, PATH, move |_| {
+/// at most 1,000 of them. `caller` is a digest. It needs the admin token unless it is `open` to whoever reaches the
+/// address: the ids of tasks are nobody else's business.
+pub fn conversations(of: Conversations, token: Option<String>, open: bool) -> Route {
+    let expected = token.map(|token| blake3::hash(token.as_bytes()));
+    Route::waiting(Method::GET, PATH, move |asked| {
         let of = of.clone();
+        // Digests are compared, and in constant time: how long it takes says nothing of the token.
+        let given = asked.token.map(|token| blake3::hash(token.as_bytes()));
+        let may = open || expected.is_some() && expected == given;
         async move {
+            if !may {
+                return Page::plain(StatusCode::UNAUTHORIZED, "this needs the admin token\n");
+            }
             match of.store().list(SHOWN).await {
                 Ok(all) => page(&all),
                 Err(trouble) => away(trouble),

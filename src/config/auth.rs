@@ -13,8 +13,10 @@ use super::tree::Tree;
 use super::{BaseUrl, Config};
 
 mod keys;
+mod realm;
 
 pub use keys::{Key, keys};
+pub use realm::{Realm, realms};
 
 /// One way to be let in.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -45,6 +47,10 @@ pub struct ApiKeys {
     pub file: PathBuf,
     /// The fields of a request that may hold a key; in `authorization` it stands behind `Bearer`.
     pub headers: Vec<String>,
+    /// Where its names and tenants belong: ways with one realm share their tenants. Without it they stand alone, and
+    /// where other ways make sure of callers as well, the tenant `acme` is `keys|acme`. Each of several files needs one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub realm: Option<String>,
 }
 
 impl Default for ApiKeys {
@@ -52,6 +58,7 @@ impl Default for ApiKeys {
         Self {
             file: PathBuf::new(),
             headers: vec!["x-api-key".to_owned(), "authorization".to_owned()],
+            realm: None,
         }
     }
 }
@@ -78,6 +85,10 @@ pub struct Jwt {
     /// Labels of the caller, each with the claim that it comes from.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Where its tenants belong: ways with one realm share them. Without it they stand alone, and where other ways make
+    /// sure of callers as well, the tenant `acme` is `ISSUER|acme`: no issuer can name the tenants of another way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub realm: Option<String>,
 }
 
 /// How a token may be signed: with the issuer's private key, never with a shared secret.
@@ -173,6 +184,7 @@ pub(super) fn check(config: &Config, tree: &mut Tree) {
             }
         }
     }
+    realm::check(&config.auth, tree);
     let Some(credentials) = &config.backend.credentials else {
         return;
     };
@@ -195,6 +207,22 @@ pub(super) fn check(config: &Config, tree: &mut Tree) {
         Credentials::Header(header) => secret_header(header, tree),
         Credentials::Oauth2(oauth2) => client_credentials(oauth2, tree),
     }
+}
+
+/// What is no mistake, but may surprise.
+pub(super) fn warning(config: &Config) -> Option<&'static str> {
+    config.backend.credentials.as_ref()?;
+    let own = config.backend.url.as_ref();
+    let own = own.map(|url| (url.is_https(), url.authority().host()));
+    let secure = |to: &super::Target| to.scheme == http::uri::Scheme::HTTPS;
+    let routes = config.routes.iter().map(|route| &route.backend);
+    let routes = routes.map(|to| (secure(to), to.authority.host()));
+    let mut all = own.into_iter().chain(routes);
+    all.any(|(secure, host)| !secure && !is_this_machine(host))
+        .then_some(
+            "backend.credentials: they go to the agent over plain http, readable on the way; give the agent https, or \
+             see to it that the network between them is encrypted",
+        )
 }
 
 fn api_keys(key: &str, said: &ApiKeys, tree: &mut Tree) {
@@ -290,7 +318,11 @@ fn https(key: &str, text: &str, tree: &mut Tree) {
 }
 
 fn is_loopback(url: &BaseUrl) -> bool {
-    let host = url.authority().host().trim_matches(['[', ']']);
+    is_this_machine(url.authority().host())
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']);
     let address = host.parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }

@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, header};
 
-use super::{Inner, Peer, exchange::Exchange, routes::Matched};
+use super::{Inner, Peer, exchange::Exchange, greet::Met, routes::Matched};
 use crate::{
     a2a::{
         Call, Fault, Kind, Op,
@@ -20,6 +20,7 @@ use crate::{
     policy::{
         Permit,
         conversation::{Care, Evidence, LONGEST_CONTEXT, Question, Wanted},
+        owner::Owner,
     },
     state::slot::Asker,
 };
@@ -32,6 +33,25 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 impl Inner {
+    /// Who sends a message: its owner, else a caller who is known, else as the agent can tell. Everybody else is asked
+    /// for by nobody, and is not told apart.
+    pub(super) fn sender(
+        &self,
+        call: &Call,
+        matched: &Matched<'_>,
+        owner: Option<&Owner>,
+        met: &Met,
+        fields: &HeaderMap,
+        peer: &Peer,
+    ) -> Asker {
+        let remembered = self.conversations.on() || self.retries.on() || matched.one.is_some();
+        if !call.op.sends() || !remembered {
+            return Asker::anonymous(0);
+        }
+        let known = owner.map(Owner::asker).or_else(|| met.asker());
+        known.unwrap_or_else(|| asker(fields, peer))
+    }
+
     /// What the call has to do with its conversation, once it may go on.
     pub(super) async fn take_slot(
         self: &Arc<Self>,
@@ -239,7 +259,7 @@ fn lacks(fault: &Fault) -> bool {
 }
 
 /// Who sends a message, as far as the agent can tell: by a credential, else by where it comes from.
-pub(super) fn asker(fields: &HeaderMap, peer: &Peer) -> Asker {
+fn asker(fields: &HeaderMap, peer: &Peer) -> Asker {
     let mut hash = DefaultHasher::new(); // without a key of its own: replicas must agree
     let mut known = false;
     for name in [header::AUTHORIZATION, header::COOKIE, API_KEY] {

@@ -78,12 +78,13 @@ impl Exchange {
             let done = self.exchange().await;
             self.record.lost(self.lost.len());
             if self.met.waits_for_answer() {
-                let good = match &done {
-                    Ok(_) => Some(true),
-                    Err(fault) if fault.kind == Kind::Unauthenticated => Some(false),
-                    Err(_) => None,
-                };
-                Box::pin(self.gateway.auth.answered(&mut self.met, good)).await;
+                match &done {
+                    Ok(_) => self.gateway.auth.answered(&mut self.met, true),
+                    Err(fault) if fault.kind == Kind::Unauthenticated => {
+                        self.gateway.auth.answered(&mut self.met, false);
+                    }
+                    Err(_) => {}
+                }
             }
             if let Err(fault) = &done {
                 self.record.failed(fault);
@@ -242,8 +243,11 @@ impl Exchange {
         };
         stream.owes(std::mem::take(&mut self.permit), onward);
         stream.tells(self.record.clone());
-        if let Some(outlived) = self.met.outlived() {
+        if let Some(outlived) = self.met.outlived(&self.gateway.auth) {
             stream.ends_with(outlived);
+        }
+        if let Some(proof) = self.gateway.auth.proof(&mut self.met) {
+            stream.proves(proof);
         }
         if let Some(task) = task {
             stream = stream.task_first(task);

@@ -8,11 +8,12 @@ use tokio::time::Instant;
 
 mod leash;
 mod met;
+mod secret;
 mod ways;
 
 use leash::Leash;
 pub(super) use met::Met;
-use met::More;
+use met::{More, Shows};
 pub(super) use ways::Ways;
 use ways::{Issuer, Way};
 
@@ -21,12 +22,19 @@ use crate::{
     a2a::{Fault, Kind, Op, Version, headers, reply::ReplyTo, request::Read, shape::old::Old},
     follow::Follow,
     policy::{
-        auth::{self, passing::CREDENTIALS, sets::Set, tokens::Refused},
+        auth::{
+            self,
+            passing::{CREDENTIALS, Passing},
+            sets::Set,
+            tokens::{Proven, Refused},
+        },
         caller::Caller,
     },
+    reply::Proof,
 };
 
-/// How often a key that nobody knows makes the gateway ask the issuer again: anybody can make one up.
+/// How often a key that nobody knows, or a signature that fits no key, makes the gateway ask the issuer again: anybody
+/// can make one up.
 const UNKNOWN_PAUSE: Duration = Duration::from_secs(10);
 /// Keys are fetched again after this, so that one is noticed that the issuer has taken back.
 const FRESH: Duration = Duration::from_mins(5);
@@ -35,7 +43,7 @@ const FRESH: Duration = Duration::from_mins(5);
 pub(super) struct Auth {
     ways: Arc<Ways>,
     /// Where each way's keys are fetched, if they are.
-    fetches: Vec<Option<Fetch>>,
+    fetches: Vec<Option<Arc<Fetch>>>,
     follow: Follow,
     /// Each worker has its own: a count that all of them write would cost every call of each.
     nobody: Arc<Caller>,
@@ -50,7 +58,7 @@ struct Shown {
 }
 
 impl Auth {
-    pub(super) fn new(ways: Arc<Ways>, fetches: Vec<Option<Fetch>>, follow: Follow) -> Self {
+    pub(super) fn new(ways: Arc<Ways>, fetches: Vec<Option<Arc<Fetch>>>, follow: Follow) -> Self {
         Self {
             ways,
             fetches,
@@ -67,7 +75,11 @@ impl Auth {
 
     /// Once in a while: closes connections that nobody uses.
     pub(super) fn sweep(&self) {
-        self.fetches.iter().flatten().for_each(Fetch::sweep);
+        self.fetches.iter().flatten().for_each(|f| f.sweep());
+        if self.ways.named {
+            self.ways.passing.tick();
+            self.ways.secret.look(&self.follow);
+        }
     }
 
     /// Who sends this, before anything else of it is read.
@@ -85,9 +97,9 @@ impl Auth {
 
     async fn ask(&self, fields: &HeaderMap, peer: &Peer) -> Result<Met, Fault> {
         let mut shown = Shown::default();
-        for (way, fetch) in self.ways.all.iter().zip(&self.fetches) {
+        for (at, (way, fetch)) in self.ways.all.iter().zip(&self.fetches).enumerate() {
             let met = match way {
-                Way::Passthrough => Some(self.passing(fields, peer).await),
+                Way::Passthrough => Some(self.passing(fields, peer)),
                 Way::Anyone if shown.any => None, // a wrong credential is better told
                 Way::Anyone => Some(Met::new(self.peer(peer))),
                 Way::Keys(file, names) => {
@@ -104,7 +116,6 @@ impl Auth {
                             let more = More {
                                 rights: Some(key.rights.clone()),
                                 leash: Leash::Key(file.clone(), key.clone()),
-                                key_in: Some(name.clone()),
                                 mark: None,
                             };
                             met = Some(Met::with(key.caller.clone(), more));
@@ -114,7 +125,11 @@ impl Auth {
                     met
                 }
                 Way::Tokens(issuer) => match shown.look(fields, &header::AUTHORIZATION) {
-                    Some(token) => self.token(issuer, fetch.as_ref(), token, &shown).await?,
+                    Some(token) => {
+                        let fetch = fetch.as_deref();
+                        let proven = self.token(issuer, fetch, token, &shown).await?;
+                        proven.map(|proven| Met::by_token(at, proven))
+                    }
                     None => None,
                 },
             };
@@ -132,28 +147,29 @@ impl Auth {
         fetch: Option<&Fetch>,
         token: &str,
         shown: &Shown,
-    ) -> Result<Option<Met>, Fault> {
+    ) -> Result<Option<Arc<Proven>>, Fault> {
         let now = auth::wall();
         if let Some(keys) = issuer.now()
             && let Some(proven) = issuer.tokens.proven(token, &keys, now).await
         {
             self.freshen(issuer, fetch);
-            return Ok(Some(Met::by_token(&proven)));
+            return Ok(Some(proven));
         }
         if !issuer.tokens.concern(token) {
             return Ok(None);
         }
         let keys = self.keys(issuer, fetch).await?;
         let mut checked = issuer.tokens.check(token, &keys).await;
-        if matches!(checked, Err(Refused::UnknownKey))
+        if matches!(checked, Err(Refused::UnknownKey | Refused::WrongSignature))
             && let Some(newer) = self.newer(issuer, fetch, &keys).await
         {
             checked = issuer.tokens.check(token, &newer).await;
         }
         let why = match checked {
-            Ok(proven) => return Ok(Some(Met::by_token(&proven))),
+            Ok(proven) => return Ok(Some(proven)),
             Err(Refused::Expired) => return Err(self.refuse(shown, EXPIRED).because("a token")),
             Err(Refused::UnknownKey) => "the issuer has no such key",
+            Err(Refused::WrongSignature) => "its signature is wrong",
             Err(Refused::Invalid(why)) => why,
         };
         Err(self.refuse(shown, WRONG).because(why))
@@ -210,17 +226,25 @@ impl Auth {
         (!Arc::ptr_eq(&keys, than)).then_some(keys)
     }
 
-    async fn passing(&self, fields: &HeaderMap, peer: &Peer) -> Met {
+    fn passing(&self, fields: &HeaderMap, peer: &Peer) -> Met {
         if !self.ways.named {
             return self.nobody();
         }
-        let Some(mark) = self.ways.passing.mark(fields) else {
+        // Without the secret that all replicas share, a credential would have another name in each.
+        let Some(secret) = self.ways.secret.now(&self.follow) else {
             return Met::new(self.peer(peer));
         };
-        let known = self.ways.passing.known(&mark).await;
-        let is_known = known.is_some();
+        let Some(mark) = Passing::mark(&secret, fields) else {
+            return Met::new(self.peer(peer));
+        };
+        let known = self.ways.passing.known(&mark);
+        let mark = Shows {
+            mark,
+            known: known.is_some(),
+            from: peer.addr.ip(),
+        };
         let more = More {
-            mark: Some((mark, is_known)),
+            mark: Some(mark),
             ..More::default()
         };
         Met::with(known.unwrap_or_else(|| self.peer(peer)), more)
@@ -258,33 +282,53 @@ impl Auth {
         }
     }
 
-    /// Takes out of a request for the agent what is no business of its: keys of the gateway's, and where the gateway
-    /// shows a credential of its own, all others. That one is put in afterwards.
+    /// Takes out of a request for the agent what is no business of its: keys of the gateway's, wherever they stand, and
+    /// where the gateway shows a credential of its own, all others. That one is put in afterwards.
+    ///
+    /// Who was let in otherwise than by passing through has shown all that the other fields of keys are for; only
+    /// `Authorization` may hold what the agent wants to see.
     pub(super) fn keep_back(&self, met: &Met, fields: &mut HeaderMap) {
+        let mut keys = self.ways.key_fields().peekable();
         if self.ways.own {
             for name in &CREDENTIALS {
                 fields.remove(name);
             }
-        } else if let Some(name) = met.more.as_ref().and_then(|more| more.key_in.as_ref()) {
-            fields.remove(name);
+        } else if keys.peek().is_some() {
+            for name in &CREDENTIALS {
+                self.keep_keys_back(name, fields);
+            }
         }
-        if self.ways.own || met.caller.verified {
-            for name in self.ways.key_fields() {
+        for name in keys {
+            if self.ways.own || met.caller.verified {
                 if *name != header::AUTHORIZATION {
                     fields.remove(name);
                 }
+            } else {
+                self.keep_keys_back(name, fields);
             }
         }
     }
 
-    /// What the agent's answer says about a credential that only passes through.
-    pub(super) async fn answered(&self, met: &mut Met, good: Option<bool>) {
-        let mark = met.more.as_mut().and_then(|more| more.mark.take());
-        match (good, mark) {
-            (Some(true), Some((mark, false))) => self.ways.passing.accepted(mark).await,
-            (Some(false), Some((mark, true))) => self.ways.passing.refused(&mark).await,
-            (Some(_) | None, _) => {}
+    /// All of a field goes with the key that it holds.
+    fn keep_keys_back(&self, name: &HeaderName, fields: &mut HeaderMap) {
+        let holds = |value: &HeaderValue| self.ways.know_key_in(value.as_bytes());
+        if fields.get_all(name).iter().any(holds) {
+            fields.remove(name);
         }
+    }
+
+    /// What the agent's answer says about a credential that only passes through.
+    pub(super) fn answered(&self, met: &mut Met, good: bool) {
+        if let Some(mark) = met.more.as_mut().and_then(|more| more.mark.take()) {
+            self.ways.told(&mark, good);
+        }
+    }
+
+    /// The same for a stream, which says so with its first event.
+    pub(super) fn proof(&self, met: &mut Met) -> Option<Proof> {
+        let mark = met.more.as_mut()?.mark.take()?;
+        let ways = self.ways.clone();
+        Some(Box::new(move |good| ways.told(&mark, good)))
     }
 }
 

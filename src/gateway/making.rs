@@ -94,11 +94,11 @@ impl Setup {
         let conversations = conversations(&config)?;
         let retries = retries(&config, &conversations);
         let owners = Owners::new(config.ownership.clone(), conversations.clone());
+        let mut files = vec![];
+        let ways = Ways::new(&config, &conversations, &mut files)?; // it reads the file that rules hold on to
         let rules = rules(&config, &conversations)?;
         let peers = Peers::new(&config.limits.per_peer);
         let callers = Callers::new(config.admin.is_some());
-        let mut files = vec![];
-        let ways = Ways::new(&config, &mut files)?;
         let own = Own::new(&config, &mut files)?;
         let watch = Watch::start(files).map_err(|e| BadSetup::Auth(e.to_string()))?;
         let mut rooms = HashMap::new();

@@ -56,6 +56,10 @@ pub type AskTask = Pin<Box<dyn Future<Output = Result<Bytes, Fault>> + Send>>;
 /// Ends when the credential does that a stream was asked for with.
 pub type Outlived = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// Hears whether the agent takes a credential: once, with the first event that is none about an error, or with one that
+/// says that the credential is wrong.
+pub type Proof = Box<dyn FnOnce(bool) + Send>;
+
 /// Events, translated as they are polled for.
 pub struct Stream<B> {
     agent: B,
@@ -68,6 +72,7 @@ pub struct Stream<B> {
     stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     /// Ends when its caller's credential does.
     outlived: Option<Outlived>,
+    proof: Option<Proof>,
     /// Turns since we last listened for `stop`.
     turns: u8,
     hold: Hold,
@@ -127,6 +132,7 @@ where
             clock: Clock::start(),
             stop: Some(Box::pin(stop)),
             outlived: None,
+            proof: None,
             turns: 0,
             hold,
             permit: Permit::default(),
@@ -152,6 +158,17 @@ where
     /// It does not outlive its caller's credential.
     pub fn ends_with(&mut self, outlived: Outlived) {
         self.outlived = Some(outlived);
+    }
+
+    /// What the agent says shows whether it takes its caller's credential.
+    pub fn proves(&mut self, proof: Proof) {
+        self.proof = Some(proof);
+    }
+
+    fn proven(&mut self, good: bool) {
+        if let Some(proof) = self.proof.take() {
+            proof(good);
+        }
     }
 
     /// The same, beginning with the task.
@@ -312,6 +329,9 @@ where
             let start = out.len();
             out.extend_from_slice(event.head);
             let seen = self.voice.say(data, false, out)?;
+            if let Some(proof) = self.proof.take() {
+                proof(true);
+            }
             let settling = self.permit.seen(&seen, data);
             wait_for(settling, &mut self.settling);
             self.record.event(&seen);
@@ -350,6 +370,7 @@ where
         out.extend_from_slice(&head);
         match self.voice.say(&data, true, out) {
             Ok(seen) => {
+                self.proven(true);
                 wait_for(self.permit.seen(&seen, &data), &mut self.settling);
                 self.record.event(&seen);
                 self.record.lost(std::mem::take(&mut self.voice.lost));
@@ -373,6 +394,9 @@ where
     /// Ends the stream with a frame that says why, and with a line in the log that says whose fault it is.
     fn fail(&mut self, fault: &Fault, out: &mut Vec<u8>) -> Step {
         let dialect = self.voice.to.dialect.name();
+        if fault.kind == Kind::Unauthenticated {
+            self.proven(false);
+        }
         if fault.blame != Blame::Gateway {
             wait_for(self.permit.failed(fault, true), &mut self.settling); // else nothing is known of the agent
         }

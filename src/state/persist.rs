@@ -20,6 +20,7 @@ use super::{
 };
 
 const COUNTS: TableDefinition<'_, [u8; 16], &[u8]> = TableDefinition::new("counts");
+const SECRETS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("secrets");
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The file, and the thread that writes it.
@@ -82,6 +83,28 @@ fn open(path: &Path) -> io::Result<Database> {
         }
         Err(error) => Err(wrong(error)),
     }
+}
+
+/// The secret of this name that is in the file: the first that was offered. For a start, while nobody has the file.
+pub fn secret(path: &Path, name: &str, offered: [u8; 32]) -> io::Result<[u8; 32]> {
+    let file = open(path)?;
+    first_secret(&file, name, offered)
+        .map_err(|error| io::Error::other(format!("state.persist: {}: {error}", path.display())))
+}
+
+fn first_secret(file: &Database, name: &str, offered: [u8; 32]) -> Result<[u8; 32], redb::Error> {
+    let write = file.begin_write()?;
+    let secret = {
+        let mut table = write.open_table(SECRETS)?;
+        let known = table.get(name)?;
+        let known = known.and_then(|known| known.value().try_into().ok());
+        if known.is_none() {
+            table.insert(name, offered.as_slice())?;
+        }
+        known.unwrap_or(offered)
+    };
+    write.commit()?;
+    Ok(secret)
 }
 
 /// A name that no file has.

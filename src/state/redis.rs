@@ -14,7 +14,7 @@
 //! | `{prefix:NN}b:<key>` | the agent of a context |
 //! | `{prefix:NN}r:<key>` | what became of a message, as a hash: its digest, fate and task |
 //! | `{prefix:NN}o:<key>` | whose a task or a context is, as a digest |
-//! | `{prefix:00}pages` | the secret by which replicas know their page tokens |
+//! | `{prefix:00}pages` | what replicas make secrets of: of page tokens, of names of credentials |
 //! | `{prefix:NN}l:<key>` | what a rule counts |
 //! | `{prefix:NN}epoch` | when the data began: a store without it has lost them |
 //!

@@ -5,7 +5,7 @@ use crate::{
     house::{House, KEY, api_key, bearer, file, item, keys_way, says},
     support::{
         agent::{Asked, answer},
-        words::{ALL, J03, J10, R10},
+        words::{ALL, J03, J10, R10, result, wrapped},
     },
 };
 
@@ -102,6 +102,82 @@ fn a_credential_that_passes_through_counts_once_the_agent_has_accepted_it() {
         names[0].starts_with("credential:") && !names[0].contains("ann"),
         "{names:?}"
     );
+}
+
+#[test]
+fn a_stream_accepts_a_credential_with_its_first_good_event() {
+    const EVENTS: &str = "content-type: text/event-stream\r\n";
+    let agent = |asked: &Asked| {
+        let event = match asked.head.get("authorization") {
+            Some("Bearer ann") => result(&wrapped()),
+            _ => r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"who?"}}"#.to_owned(),
+        };
+        answer(200, EVENTS, format!("data: {event}\n\n"))
+    };
+    let house = House::before(agent, "", "admin: 127.0.0.1:0");
+    for speak in ALL {
+        let (line, body) = speak.stream();
+        let stream = |token: &str| house.ask(speak, line, &bearer(token), &body).status();
+        for _ in 0..3 {
+            assert_eq!(stream("eve"), 200, "{speak:?}");
+        }
+        assert_eq!(names(&house), ["peer:127.0.0.1"], "{speak:?}");
+    }
+    for _ in 0..3 {
+        let (line, body) = R10.stream();
+        assert_eq!(house.ask(R10, line, &bearer("ann"), &body).status(), 200);
+    }
+    let names = names(&house);
+    assert_eq!(names.len(), 2, "{names:?}");
+}
+
+#[test]
+fn one_address_does_not_fill_the_table_of_accepted_credentials() {
+    let house = House::build("", "admin: 127.0.0.1:0");
+    let start = tokio::time::Instant::now();
+    for n in 0..300 {
+        for _ in 0..2 {
+            let fields = bearer(&format!("made-up-{n}"));
+            assert_eq!(house.send(J10, &fields).status(), 200);
+        }
+    }
+    let names = names(&house);
+    assert!(names.contains(&"peer:127.0.0.1".to_owned()), "{names:?}");
+    let most = 125 + usize::try_from(start.elapsed().as_secs()).unwrap();
+    assert!((2..most.min(295)).contains(&names.len()), "{}", names.len());
+}
+
+#[test]
+fn an_admin_address_that_is_not_loopback_shows_nothing_without_the_token() {
+    let token = file("open-sesame-open-sesame");
+    let path = token.path().display();
+    let house = House::build("", &format!("admin: 0.0.0.0:0\nadmin_token_file: '{path}'"));
+    for page in ["callers", "limits", "conversations"] {
+        let line = format!("GET /v1/{page}");
+        let ask = |fields: &str| house.gateway.ask_admin(&line, fields);
+        for wrong in [
+            "",
+            &*bearer("open-sesame-open-sesam"),
+            "authorization: Basic a\r\n",
+        ] {
+            let answer = ask(wrong);
+            assert_eq!(answer.status(), 401, "{page} {wrong}: {answer:?}");
+            assert!(answer.head.get("www-authenticate").is_some());
+        }
+        assert_eq!(
+            ask(&bearer("open-sesame-open-sesame")).status(),
+            200,
+            "{page}"
+        );
+    }
+    // Where there is no token, nobody has it.
+    let house = House::build("", "admin: 0.0.0.0:0");
+    for page in ["callers", "limits", "conversations"] {
+        let answer = house
+            .gateway
+            .ask_admin(&format!("GET /v1/{page}"), &bearer(""));
+        assert_eq!(answer.status(), 401, "{page}");
+    }
 }
 
 #[test]

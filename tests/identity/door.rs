@@ -162,6 +162,54 @@ fn a_gateways_key_never_reaches_the_agent() {
 }
 
 #[test]
+fn a_key_that_is_shown_twice_does_not_reach_the_agent_either() {
+    let (pair, keys) = (Pair::new("one"), file(&usual_keys()));
+    let issuer = Issuer::with(std::slice::from_ref(&pair));
+    let token = bearer(&pair.signs(&claims()));
+    let ways = format!("{}, {}", keys_way(&keys), issuer.way());
+    let raw = |field: &str, value: &str| format!("{field}: {value}\r\n");
+    let all = [
+        api_key(KEY) + &bearer(KEY),
+        api_key(KEY) + &api_key(READER) + &token,
+        api_key(KEY) + &api_key(KEY) + &token,
+        api_key(KEY) + &bearer(READER) + &bearer("theirs"),
+        api_key(KEY) + &raw("authorization", READER),
+        api_key(KEY) + &raw("authorization", &format!("ApiKey {READER}")),
+        api_key(&format!("{KEY}, {READER}")) + &token,
+        token.clone() + &api_key(OLD_KEY),
+    ];
+    // What nobody knows passes here; two keys at once are nobody's.
+    let strangers = [
+        api_key(KEY) + &api_key(KEY),
+        bearer(KEY) + &bearer(KEY),
+        raw("authorization", KEY),
+        raw("authorization", &format!("Basic {KEY}")),
+        api_key(&format!("{KEY},{READER}")),
+        raw("cookie", &format!("key={KEY}; other={READER}")),
+    ];
+    let closed = House::build("", &format!("auth: [{ways}]"));
+    let open = House::build("", &format!("auth: [{ways}, passthrough]"));
+    let anyone = House::build("", &format!("auth: [{ways}, anyone]"));
+    let known = all
+        .iter()
+        .flat_map(|f| [(&closed, f), (&open, f), (&anyone, f)]);
+    let strange = strangers.iter().flat_map(|f| [(&open, f), (&anyone, f)]);
+    for (house, fields) in known.chain(strange) {
+        let before = house.asked();
+        let status = house.send(J10, fields).status();
+        if house.asked() == before {
+            assert_eq!(status, 401, "{fields}");
+            continue;
+        }
+        let text = format!("{:?}", house.agent.all().pop().unwrap().head);
+        for key in [KEY, READER, OLD_KEY] {
+            assert!(!text.contains(key), "{fields}\n{text}");
+        }
+    }
+    assert!(open.asked() >= all.len() && closed.asked() >= all.len() - 1);
+}
+
+#[test]
 fn a_key_is_good_for_its_routes_only() {
     let keys = file(&(item("a", KEY, "routes: [/a]") + &item("b", READER, "routes: []")));
     // Nobody is there: what is let in fails behind the door.

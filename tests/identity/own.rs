@@ -219,3 +219,14 @@ fn a_token_that_the_agent_refuses_is_fetched_anew() {
     assert_eq!(tokens.log.all().len(), 2);
     assert!(log().contains("look at backend.credentials"));
 }
+
+#[test]
+fn a_secret_that_goes_over_plain_http_is_warned_of_at_the_start() {
+    let secret = file(SECRET);
+    let own = crate::support::keys::credentials(&secret);
+    // Nobody is there: an address that is for documents only.
+    let yaml = format!("auth: [anyone]\nbackend: {{url: 'http://192.0.2.1', {own}}}");
+    assert!(!log().contains("over plain http"));
+    let _gateway = crate::support::gateway::Gateway::of(&yaml);
+    assert!(log().contains("backend.credentials: they go to the agent over plain http"));
+}

@@ -41,6 +41,24 @@ fn a_rotated_key_of_the_issuer_is_fetched_once() {
 }
 
 #[test]
+fn a_key_that_changed_under_its_name_is_fetched_again() {
+    let (one, next) = (Pair::new("one"), Pair::new("one"));
+    let issuer = Issuer::with(std::slice::from_ref(&one));
+    let house = House::build("", &format!("auth: [{}]", issuer.way()));
+    let status = |pair: &Pair| house.send(J10, &bearer(&pair.signs(&claims()))).status();
+    assert_eq!(status(&one), 200);
+    issuer.says(200, set(std::slice::from_ref(&next)));
+    assert_eq!(status(&next), 200);
+    assert_eq!((status(&one), issuer.log.all().len()), (401, 2));
+    // Wrong signatures do not make it ask again and again.
+    for _ in 0..5 {
+        assert_eq!(status(&Pair::new("one")), 401);
+    }
+    assert_eq!(issuer.log.all().len(), 2);
+    assert_eq!(status(&next), 200);
+}
+
+#[test]
 fn the_last_good_keys_hold_while_the_issuer_is_broken() {
     for (code, text) in [
         (500, String::new()),

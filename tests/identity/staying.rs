@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     house::{KEY, READER, api_key, bearer, file, head, item, keys_way, overwrite},
-    issuer::{Issuer, Pair, claims, now},
+    issuer::{Issuer, Pair, claims, now, set},
     support::{
         agent::{Agent, Call},
         client::Client,
@@ -71,6 +71,43 @@ fn a_stream_ends_when_its_key_is_revoked_and_no_other_does() {
     // Other rights are another key as well.
     overwrite(&keys, &item("b", READER, "operations: [GetTask]"));
     is_ended(J10, &mut stays);
+}
+
+#[test]
+fn a_stream_ends_when_its_issuer_withdraws_the_key() {
+    let (one, two) = (Pair::new("one"), Pair::new("two"));
+    let issuer = Issuer::with(&[one.clone(), two.clone()]);
+    let keys = file(&set(&[one.clone(), two.clone()]));
+    let (start, _) = issuer
+        .way()
+        .split_once(" jwks_url")
+        .map(|(s, e)| (s.to_owned(), e.to_owned()))
+        .unwrap();
+    let from_file = format!("{start} jwks_file: '{}'}}}}", keys.path().display());
+    let agent = Agent::start();
+    let gateway = |way: &str| Gateway::with(agent.addr, "", &format!("auth: [{way}]\n{OFF}"));
+    let gateways = [gateway(&issuer.way()), gateway(&from_file)];
+    let (mut ended, mut stay) = (vec![], vec![]);
+    for gateway in &gateways {
+        let by = |pair: &Pair| bearer(&pair.signs(&claims()));
+        ended.push(opens(gateway, &agent, R10, &by(&one)));
+        stay.push(opens(gateway, &agent, R10, &by(&two)));
+    }
+    // The one that stays is told of anew, and is the same key.
+    let mut left = two.public();
+    left["use"] = json!("sig");
+    let left = json!({"keys": [left]}).to_string();
+    issuer.says(200, left.clone());
+    overwrite(&keys, &left);
+    for (client, call) in &mut ended {
+        is_ended(R10, client);
+        call.closed();
+    }
+    for (client, call) in &mut stay {
+        call.event(&result(WORKING));
+        let event = std::iter::from_fn(|| client.event()).find(|e| !e.starts_with(':'));
+        assert!(event.unwrap().contains("WORKING"));
+    }
 }
 
 #[test]

@@ -188,3 +188,36 @@ fn a_file_of_keys_tells_all_its_mistakes_and_no_digest() {
     }
     assert_eq!(read(&many).expect("no mistakes").len(), 20_000);
 }
+
+#[test]
+fn a_secret_that_anybody_on_the_way_can_read_is_warned_of() {
+    let warned = |backend: &str, more: &str| {
+        let text = format!(
+            "auth: [anyone]\nbackend: {{{backend}credentials: {{header: {{file: /s}}}}}}\n{more}"
+        );
+        let config = parse(&text).expect("no mistakes");
+        config.warnings().any(|says| says.contains("plain http"))
+    };
+    for (url, plain) in [
+        ("http://agent", true),
+        ("http://192.0.2.1:80/a", true),
+        ("https://agent", false),
+        ("http://127.0.0.1:1", false),
+        ("http://[::1]:1", false),
+        ("http://localhost/a", false),
+    ] {
+        assert_eq!(warned(&format!("url: '{url}', "), ""), plain, "{url}");
+        let route = format!("routes: [{{path: /a, backend: '{url}/x'}}]\n");
+        assert_eq!(warned("", &route), plain, "{url}");
+    }
+    assert_eq!(parse(AGENT).expect("no mistakes").warnings().count(), 0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("a.yaml");
+    let text = "auth: [anyone]\nbackend: {url: http://agent, credentials: {header: {file: /s}}}\n";
+    std::fs::write(&file, text).expect("a file");
+    let told = crate::config::check(&file).expect("no mistakes");
+    assert!(
+        told.contains("warning: backend.credentials: they go"),
+        "{told}"
+    );
+}

@@ -1,12 +1,11 @@
 //! Somebody who was let in, and what is known of them.
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
+    net::IpAddr,
     sync::Arc,
 };
 
-use http::HeaderName;
-
-use super::leash::Leash;
+use super::{Auth, leash::Leash};
 use crate::{
     policy::{
         auth::{passing::Mark, rights::Rights, tokens::Proven},
@@ -29,10 +28,18 @@ pub(in crate::gateway) struct Met {
 pub(super) struct More {
     pub(super) rights: Option<Arc<Rights>>,
     pub(super) leash: Leash,
-    /// Where its key stood.
-    pub(super) key_in: Option<HeaderName>,
-    /// What its credentials are known by, where only the agent can tell whether they are good.
-    pub(super) mark: Option<(Mark, bool)>,
+    /// Its credentials, where only the agent can tell whether they are good.
+    pub(super) mark: Option<Shows>,
+}
+
+/// Credentials that pass through.
+pub(super) struct Shows {
+    /// What they are known by.
+    pub(super) mark: Mark,
+    /// Whether the agent has accepted them before.
+    pub(super) known: bool,
+    /// Who shows them.
+    pub(super) from: IpAddr,
 }
 
 impl Met {
@@ -46,12 +53,14 @@ impl Met {
         Self { caller, more }
     }
 
-    pub(super) fn by_token(proven: &Proven) -> Self {
+    /// By a token of the issuer that is this way.
+    pub(super) fn by_token(way: usize, proven: Arc<Proven>) -> Self {
+        let caller = proven.caller.clone();
         let more = More {
-            leash: Leash::Until(proven.until),
+            leash: Leash::Token(way, proven),
             ..More::default()
         };
-        Self::with(proven.caller.clone(), more)
+        Self::with(caller, more)
     }
 
     /// Who sends a message: a name that was verified stays the same when its credential is renewed.
@@ -64,8 +73,8 @@ impl Met {
     }
 
     /// When its credential ends, where that is ours to know.
-    pub(in crate::gateway) fn outlived(&self) -> Option<Outlived> {
-        self.more.as_ref()?.leash.outlived()
+    pub(in crate::gateway) fn outlived(&self, auth: &Auth) -> Option<Outlived> {
+        auth.outlived(&self.more.as_ref()?.leash)
     }
 
     /// Whether an answer is to be told to [`super::Auth::answered`].

@@ -5,15 +5,21 @@ use http::{HeaderName, header};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::Challenge;
+use super::{Challenge, met::Shows, secret::Shared};
 use crate::{
     a2a::shape::card::{Scheme, Security},
     config::{self, Config, MetadataRule},
     gateway::{fetch::Fetch, making::BadSetup},
     kept::Kept,
-    policy::auth::{keys::Keys, passing::Passing, sets::Set, tokens::Tokens},
+    policy::{
+        auth::{keys::Keys, passing::Passing, sets::Set, tokens::Tokens},
+        conversation::Conversations,
+    },
     watch::{Look, Watched},
 };
+
+/// A field has no more words than these that could be keys.
+const WORDS: usize = 64;
 
 /// All ways, in order.
 pub(in crate::gateway) struct Ways {
@@ -25,6 +31,8 @@ pub(in crate::gateway) struct Ways {
     /// Whether the gateway shows the agent a credential of its own.
     pub(super) own: bool,
     pub(super) passing: Passing,
+    /// By which their names are made.
+    pub(super) secret: Shared,
     pub(super) challenges: Vec<Challenge>,
 }
 
@@ -32,7 +40,7 @@ pub(super) enum Way {
     Passthrough,
     Anyone,
     Keys(Watched<Keys>, Vec<HeaderName>),
-    Tokens(Issuer),
+    Tokens(Arc<Issuer>),
 }
 
 /// An issuer, and where its keys are.
@@ -103,15 +111,16 @@ impl Ways {
     /// Reads what they need; `files` gets those that are to be looked at from now on.
     pub(in crate::gateway) fn new(
         config: &Config,
+        conversations: &Conversations,
         files: &mut Vec<Box<dyn Look>>,
     ) -> Result<Self, BadSetup> {
         let mut all = vec![];
-        for said in &config.auth {
+        for (said, realm) in config.auth.iter().zip(config::realms(&config.auth)) {
             all.push(match said {
                 config::Way::Passthrough => Way::Passthrough,
                 config::Way::Anyone => Way::Anyone,
-                config::Way::ApiKeys(said) => keys(config, said, files)?,
-                config::Way::Jwt(said) => Way::Tokens(issuer(said, files)?),
+                config::Way::ApiKeys(said) => keys(config, said, realm, files)?,
+                config::Way::Jwt(said) => Way::Tokens(issuer(said, realm, files)?.into()),
             });
         }
         let passes = matches!(all[..], [Way::Passthrough]);
@@ -123,11 +132,18 @@ impl Ways {
             || writes(&config.metadata)
             || config.routes.iter().any(|route| writes(&route.metadata));
         let challenges = challenges(&all);
+        let passthrough = all.iter().any(|w| matches!(w, Way::Passthrough));
+        let secret = if named && passthrough {
+            Shared::new(config, conversations)?
+        } else {
+            Shared::default()
+        };
         Ok(Self {
             named,
             nobody_cares: passes && !named,
             own: config.backend.credentials.is_some(),
-            passing: Passing::new().map_err(BadSetup::Auth)?,
+            passing: Passing::default(),
+            secret,
             challenges,
             all,
         })
@@ -137,10 +153,10 @@ impl Ways {
     pub(in crate::gateway) fn fetches(
         &self,
         config: &Config,
-    ) -> Result<Vec<Option<Fetch>>, BadSetup> {
+    ) -> Result<Vec<Option<Arc<Fetch>>>, BadSetup> {
         let fetch = |way: &Way| match way {
             Way::Tokens(issuer) => match &issuer.source {
-                Source::Url(url, _) => Fetch::new(url, config).map(Some),
+                Source::Url(url, _) => Ok(Some(Fetch::new(url, config)?.into())),
                 Source::File(_) => Ok(None),
             },
             Way::Passthrough | Way::Anyone | Way::Keys(..) => Ok(None),
@@ -154,6 +170,36 @@ impl Ways {
             Way::Keys(_, names) => names.as_slice(),
             Way::Passthrough | Way::Anyone | Way::Tokens(_) => &[],
         })
+    }
+
+    /// Whether a field's value is, or has within it, a key of the gateway's: also one that is no longer good.
+    pub(super) fn know_key_in(&self, value: &[u8]) -> bool {
+        let Ok(text) = std::str::from_utf8(value) else {
+            return false;
+        };
+        let known = |word: &str| {
+            !word.is_empty()
+                && self.all.iter().any(|way| match way {
+                    Way::Keys(file, _) => file.now().find(word).is_some(),
+                    Way::Passthrough | Way::Anyone | Way::Tokens(_) => false,
+                })
+        };
+        let text = text.trim();
+        let behind_scheme = text.split_once(' ').map_or("", |(_, rest)| rest.trim());
+        let between = |c: char| c.is_ascii_whitespace() || matches!(c, ',' | ';' | '=' | '"');
+        let mut words = text.split(between).take(WORDS);
+        known(text)
+            || known(behind_scheme)
+            || words.any(|word| word != text && word != behind_scheme && known(word))
+    }
+
+    /// What the agent says of a credential.
+    pub(super) fn told(&self, of: &Shows, good: bool) {
+        match (good, of.known) {
+            (true, false) => self.passing.accepted(of.mark, of.from),
+            (false, true) => self.passing.refused(&of.mark),
+            (true, true) | (false, false) => {}
+        }
     }
 
     /// What a card says of them; nothing where the agent alone decides.
@@ -188,13 +234,14 @@ impl Ways {
 fn keys(
     config: &Config,
     said: &config::ApiKeys,
+    realm: config::Realm,
     files: &mut Vec<Box<dyn Look>>,
 ) -> Result<Way, BadSetup> {
     let mut routes: Vec<String> = config.routes.iter().map(|r| r.path.to_string()).collect();
     if config.backend.url.is_some() {
         routes.push("/".to_owned());
     }
-    let read = move |text: &str| Keys::read(text, &routes);
+    let read = move |text: &str| Keys::read(text, &routes, &realm);
     let wrong = |why| BadSetup::Auth(format!("api_keys.file: {why}"));
     let file = Watched::read(&said.file, read).map_err(wrong)?;
     files.push(Box::new(file.clone()));
@@ -204,8 +251,12 @@ fn keys(
     Ok(Way::Keys(file, names))
 }
 
-fn issuer(said: &config::Jwt, files: &mut Vec<Box<dyn Look>>) -> Result<Issuer, BadSetup> {
-    let tokens = Arc::new(Tokens::new(said));
+fn issuer(
+    said: &config::Jwt,
+    realm: config::Realm,
+    files: &mut Vec<Box<dyn Look>>,
+) -> Result<Issuer, BadSetup> {
+    let tokens = Arc::new(Tokens::new(said, realm));
     let wrong = |why| BadSetup::Auth(format!("jwt.jwks_file: {why}"));
     let source = match (&said.jwks_url, &said.jwks_file) {
         (None, Some(file)) => {

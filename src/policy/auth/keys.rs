@@ -39,11 +39,12 @@ impl Key {
 }
 
 impl Keys {
-    /// Reads a file of keys; `routes` are those that a key may name.
-    pub fn read(text: &str, routes: &[String]) -> Result<Self, String> {
+    /// Reads a file of keys; `routes` are those that a key may name, and `realm` is where their holders belong.
+    pub fn read(text: &str, routes: &[String], realm: &config::Realm) -> Result<Self, String> {
         let names: Vec<&str> = OPS.iter().map(|row| row.v10.rpc).collect();
         let said = config::keys(text, routes, &names).map_err(|e| e.to_string())?;
-        let all = said.into_iter().map(|key| (key.digest, known(key).into()));
+        let all = said.into_iter();
+        let all = all.map(|key| (key.digest, known(key, realm).into()));
         Ok(Self(all.collect()))
     }
 
@@ -65,10 +66,10 @@ fn digest_of(shown: &str) -> Option<Digest> {
     digest(&SHA256, shown.as_bytes()).as_ref().try_into().ok()
 }
 
-fn known(said: config::Key) -> Key {
+fn known(said: config::Key, realm: &config::Realm) -> Key {
     let caller = Caller {
-        name: format!("key:{}", said.name).into(),
-        tenant: said.tenant.map(Into::into),
+        name: format!("key:{}", realm.name(&said.name)).into(),
+        tenant: said.tenant.map(|tenant| realm.tenant(&tenant).into()),
         labels: Arc::new(said.labels),
         claims: None,
         verified: true,
@@ -107,7 +108,7 @@ mod tests {
             hex("one-long-random-key"),
             hex("another-long-random-key")
         );
-        let keys = Keys::read(&text, &["/a".to_owned()]).unwrap();
+        let keys = Keys::read(&text, &["/a".to_owned()], &config::Realm::default()).unwrap();
         let key = keys.find("one-long-random-key").unwrap();
         assert_eq!(&*key.caller.name, "key:billing");
         assert_eq!(key.caller.tenant.as_deref(), Some("acme"));

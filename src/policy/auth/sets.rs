@@ -18,10 +18,14 @@ pub struct Set(Vec<Key>);
 #[derive(Debug)]
 pub struct Key {
     id: Option<String>,
+    pub(super) digest: Digest,
     pub(super) public: DecodingKey,
     /// All of one family, as the library wants them.
     pub(super) algorithms: Vec<Algorithm>,
 }
+
+/// What a key is known by: its name and the key itself, whatever else its issuer says of it.
+pub type Digest = blake3::Hash;
 
 /// Why a set has no key for a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +58,11 @@ impl Set {
             return Err("it holds no key for the algorithms in the settings".to_owned());
         }
         Ok(Self(keys))
+    }
+
+    /// Whether the key with this digest is still one of them.
+    pub fn holds(&self, digest: &Digest) -> bool {
+        self.0.iter().any(|key| key.digest == *digest)
     }
 
     /// The key for a token that names it, or the only one that fits.
@@ -100,9 +109,15 @@ fn usable(said: &Jwk, allowed: &[Algorithm]) -> Option<Key> {
     }
     Some(Key {
         id: common.key_id.clone(),
+        digest: digest(said)?,
         public: DecodingKey::from_jwk(said).ok()?,
         algorithms,
     })
+}
+
+fn digest(said: &Jwk) -> Option<Digest> {
+    let known = (&said.common.key_id, &said.algorithm);
+    Some(blake3::hash(&serde_json::to_vec(&known).ok()?))
 }
 
 /// What a key of this kind may be used with.

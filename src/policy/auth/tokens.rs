@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::{
     LONGEST,
-    sets::{Missing, Set},
+    sets::{Digest, Missing, Set},
 };
 use crate::{config, policy::caller::Caller};
 
@@ -36,6 +36,7 @@ pub struct Tokens {
     algorithms: Vec<Algorithm>,
     tenant: Option<String>,
     labels: BTreeMap<String, String>,
+    realm: config::Realm,
     proven: Cache<blake3::Hash, Arc<Proven>>,
 }
 
@@ -46,7 +47,9 @@ pub struct Proven {
     pub caller: Arc<Caller>,
     /// Until when it is good, in seconds since 1970, the leeway included.
     pub until: i64,
-    /// The keys it was checked with; they are held, so that no others can take their address.
+    /// The key that it was checked with.
+    pub key: Digest,
+    /// The keys of which that is one; they are held, so that no others can take their address.
     keys: Arc<Set>,
 }
 
@@ -55,6 +58,8 @@ pub struct Proven {
 pub enum Refused {
     /// The set has no such key; a newer one may.
     UnknownKey,
+    /// Its signature is wrong by the key that it names; one that was changed under its name may fit.
+    WrongSignature,
     /// It has expired.
     Expired,
     /// For this reason, which is for the log.
@@ -67,8 +72,8 @@ struct Issuer {
 }
 
 impl Tokens {
-    /// As settings say.
-    pub fn new(said: &config::Jwt) -> Self {
+    /// As settings say; `realm` is where its tenants belong.
+    pub fn new(said: &config::Jwt, realm: config::Realm) -> Self {
         let mut rules = Validation::new(Algorithm::ES256);
         rules.set_issuer(&[&said.issuer]);
         rules.set_audience(&said.audience);
@@ -81,6 +86,7 @@ impl Tokens {
             algorithms: said.algorithms.iter().map(|a| algorithm(*a)).collect(),
             tenant: said.tenant.clone(),
             labels: said.labels.clone(),
+            realm,
             proven: Cache::builder()
                 .max_capacity(REMEMBERED)
                 .eviction_policy(EvictionPolicy::lru())
@@ -142,6 +148,7 @@ impl Tokens {
         Ok(Proven {
             until: expiry(&claims),
             caller: self.caller(claims)?.into(),
+            key: key.digest,
             keys: keys.clone(),
         })
     }
@@ -155,7 +162,8 @@ impl Tokens {
             let tenant = named(claim).filter(fits);
             tenant.ok_or(Refused::Invalid("it does not name its tenant"))
         });
-        let tenant = tenant.transpose()?.map(Into::into);
+        let tenant = tenant.transpose()?;
+        let tenant = tenant.map(|tenant| self.realm.tenant(tenant).into());
         let mut name = format!("jwt:{}/", self.issuer);
         let _infallible = write!(name, "{}", utf8_percent_encode(subject, ESCAPED));
         let labels = self.labels.iter();
@@ -201,7 +209,6 @@ fn expiry(claims: &Map<String, Value>) -> i64 {
 /// In words of our own: the library's may repeat what the token says.
 fn refused(kind: &ErrorKind) -> Refused {
     let known = [
-        (ErrorKind::InvalidSignature, "its signature is wrong"),
         (ErrorKind::InvalidAlgorithm, "its algorithm does not fit"),
         (ErrorKind::InvalidAudience, "it is for somebody else"),
         (ErrorKind::InvalidIssuer, "it is of somebody else"),
@@ -209,6 +216,9 @@ fn refused(kind: &ErrorKind) -> Refused {
     ];
     if *kind == ErrorKind::ExpiredSignature {
         return Refused::Expired;
+    }
+    if *kind == ErrorKind::InvalidSignature {
+        return Refused::WrongSignature;
     }
     let why = known.iter().find(|(known, _)| known == kind);
     Refused::Invalid(why.map_or("it is malformed, or lacks a claim", |(_, why)| *why))
