@@ -215,7 +215,7 @@ pub fn check(file: &Path) -> Result<String, Mistakes> {
     if config.lacks_agent() {
         return Ok(format!("{name}: no mistakes; {}", mean::NO_AGENT));
     }
-    let warning = ownership::warning(&config, false);
+    let warning = ownership::warning(&config);
     let warning = warning.map_or_else(String::new, |says| format!("\nwarning: {says}"));
     Ok(format!("{name}: no mistakes{warning}"))
 }
