@@ -196,7 +196,7 @@ impl Config {
 
     /// What is no mistake, but may surprise.
     pub fn warnings(&self) -> impl Iterator<Item = &'static str> {
-        let all = [ownership::warning(self, false), auth::warning(self)];
+        let all = [ownership::warning(self), auth::warning(self)];
         all.into_iter().flatten()
     }
 

@@ -237,7 +237,7 @@ impl Inner {
         greet::Auth::may(&met, read.call.op, &asked.matched.route.name)?;
         self.notice(&met, &mut read, &head.headers, to);
         self.allowed(&read)?;
-        let owner = self.mind(&mut read, &asked.matched, &met.caller).await?;
+        let mut owner = self.mind(&mut read, &asked.matched, &met.caller).await?;
         let report = telling::wants_report(&head.headers);
         let card = read.call.op == Op::ExtendedCard;
         let public = card
@@ -255,8 +255,10 @@ impl Inner {
         let mut fields = self.up(&read, head, to, peer);
         self.auth.keep_back(&met, &mut fields);
         self.credentials.put(&mut fields).await?;
+        self.claim(&mut owner, op).await?;
+        let scope = (owner.as_deref()).map_or(&asked.matched.scope, Owner::apart);
         let mut admitted = self
-            .admit(&mut read, &asked.matched, &fields, sender, to)
+            .admit(&mut read, &asked.matched, scope, &fields, sender, to)
             .await?;
         self.own(owner, op, &read, &mut admitted).await?;
         asked.record.admitted();

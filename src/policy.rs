@@ -49,6 +49,9 @@ impl Permit {
         if let Some(first) = &mut self.first {
             first.goes_out();
         }
+        if let Some(owner) = &self.owner {
+            owner.goes_out();
+        }
         if let Some(limits) = &mut self.limits {
             limits.goes_out();
         }
@@ -57,18 +60,34 @@ impl Permit {
 
     /// An event and the agent's text of it. What it settles is to be waited for before the client sees it.
     pub fn seen(&mut self, seen: &Seen, text: &[u8]) -> Settling {
+        let settling = match &mut self.owner {
+            None => self.slot.seen(seen),
+            Some(owner) => {
+                let claimed = owner.seen(seen);
+                if seen.message && self.first.is_some() {
+                    // It would be told to who sends the message again: not before it is known to be for them.
+                    owner.held = Some((seen.clone(), Bytes::copy_from_slice(text)));
+                    return claimed.and(self.slot.seen(seen));
+                }
+                claimed.and(self.slot.seen(seen))
+            }
+        };
         if let Some(first) = &mut self.first {
             first.seen(seen, text);
         }
-        match &mut self.owner {
-            None => self.slot.seen(seen),
-            Some(owner) => owner.seen(seen).and(self.slot.seen(seen)),
-        }
+        settling
     }
 
-    /// Why what was seen must not be told, once what it settles was waited for.
-    pub fn objection(&self) -> Option<Fault> {
-        self.owner.as_ref()?.objection()
+    /// Why what was seen must not be told, once what it settles was waited for. If it may, it is kept for who sends the
+    /// message again.
+    pub fn objection(&mut self) -> Option<Fault> {
+        let owner = self.owner.as_mut()?;
+        let objection = owner.objection();
+        let held = owner.held.take().filter(|_| objection.is_none());
+        if let (Some((seen, text)), Some(first)) = (held, &mut self.first) {
+            first.seen(&seen, &text);
+        }
+        objection
     }
 
     /// The agent's whole answer. What it settles is to be waited for before the client sees it.
@@ -100,6 +119,9 @@ impl Permit {
         }
         if let Some(limits) = &mut self.limits {
             limits.failed(fault, answered);
+        }
+        if let Some(owner) = &self.owner {
+            owner.failed(fault, answered);
         }
         self.slot.failed(fault, answered)
     }

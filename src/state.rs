@@ -233,7 +233,11 @@ impl Store {
     /// At the end of the process: waits until what ended is in the store, at most that long.
     pub async fn close(&self, within: Duration) {
         match self {
-            Self::Memory(_) => {}
+            Self::Memory(m) => {
+                if let Some(file) = m.file.get() {
+                    file.close();
+                }
+            }
             Self::Redis(r) => Box::pin(r.close(within)).await,
         }
     }

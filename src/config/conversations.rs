@@ -187,7 +187,8 @@ pub struct State {
     /// How long an answer waits for its conversation to be free in the store.
     #[serde(with = "Time")]
     pub settle_timeout: Duration,
-    /// With the memory store, the file in which the counts of limits survive a restart.
+    /// With the memory store, the file in which the counts of limits and the owners of tasks and contexts survive a
+    /// restart; a crash loses the last second. It belongs to one gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persist: Option<PathBuf>,
 }
@@ -247,7 +248,7 @@ pub(super) fn check(config: &Config, tree: &mut Tree) {
         if s.persist.is_some() {
             tree.wrong(
                 "state.persist",
-                "is for the memory store; a shared one keeps counts itself",
+                "is for the memory store; a shared one keeps counts and owners itself",
             );
         }
         shared(config, tree);

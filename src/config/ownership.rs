@@ -60,19 +60,30 @@ pub struct Ownership {
     /// What becomes of a message for a context that nobody has: claim (it belongs to the sender from then on, since
     /// clients may make up contexts) or refuse (only the agent makes contexts).
     pub new_contexts: NewContexts,
-    /// How long an owner is remembered, from the last use of what it owns.
+    /// How long an owner is remembered, from the last time that it used what it owns. What nobody remembers is refused
+    /// as `unknown` says, and a context of that kind is claimed as `new_contexts` says.
     #[serde(with = "Time")]
     pub ttl: Duration,
-    /// The most tasks and contexts whose owner is remembered in memory; beyond, the oldest are nobody's. In a shared
-    /// store it is `ttl` that bounds them, and the store's own `maxmemory`.
+    /// The most tasks and contexts whose owner is remembered in memory; beyond, new ones are refused (503), and nobody's
+    /// are forgotten. In a shared store it is `ttl` that bounds them; it must not evict any (`maxmemory-policy:
+    /// noeviction`).
     #[schemars(range(min = 1))]
     pub max_entries: usize,
+    /// The most of them that are one owner's; beyond, its own oldest are forgotten. Never more than half of
+    /// `max_entries`.
+    #[schemars(range(min = 1))]
+    pub max_per_owner: usize,
 }
 
 impl Ownership {
     /// Whether anything belongs to anybody.
     pub fn is_on(&self) -> bool {
         self.by != OwnedBy::Off
+    }
+
+    /// The most that is remembered of one owner: never so much that others have no room.
+    pub fn share(&self) -> usize {
+        self.max_per_owner.min(self.max_entries / 2).max(1)
     }
 }
 
@@ -84,6 +95,7 @@ impl Default for Ownership {
             new_contexts: NewContexts::default(),
             ttl: Duration::from_hours(30 * 24),
             max_entries: 200_000,
+            max_per_owner: 20_000,
         }
     }
 }
@@ -99,7 +111,10 @@ pub(super) struct Needs {
 
 /// What the section says by itself, and what it needs of others.
 pub(super) fn check(said: &Ownership, needs: Needs, tree: &mut Tree) {
-    let sizes = [("max_entries", said.max_entries)];
+    let sizes = [
+        ("max_entries", said.max_entries),
+        ("max_per_owner", said.max_per_owner),
+    ];
     above_zero("ownership", &sizes, &[("ttl", said.ttl)], tree);
     if !said.is_on() {
         return;
@@ -114,13 +129,23 @@ pub(super) fn check(said: &Ownership, needs: Needs, tree: &mut Tree) {
     }
 }
 
-/// What is no mistake, but may surprise. `persist` says that the memory store outlives the process.
-pub(super) fn warning(config: &Config, persist: bool) -> Option<&'static str> {
-    let forgets = config.ownership.is_on() && config.state.is_memory() && !persist;
-    forgets.then_some(
-        "ownership: with the memory store, owners are forgotten when the gateway stops, and their tasks are found by \
-         nobody; set state.store",
-    )
+/// What is no mistake, but may surprise.
+pub(super) fn warning(config: &Config) -> Option<&'static str> {
+    let state = &config.state;
+    let forgets = config.ownership.is_on() && state.is_memory() && state.persist.is_none();
+    if !forgets {
+        return None;
+    }
+    Some(match config.ownership.unknown {
+        OfUnknown::Refuse => {
+            "ownership: owners are in memory alone and lost when the gateway stops: then nobody finds the tasks from \
+             before, and a context from before belongs to whoever names it next; set state.persist or state.store"
+        }
+        OfUnknown::Allow => {
+            "ownership: owners are in memory alone and lost when the gateway stops: then everybody may use the tasks from \
+             before, and a context from before belongs to whoever names it next; set state.persist or state.store"
+        }
+    })
 }
 
 #[cfg(test)]
@@ -164,12 +189,33 @@ mod tests {
             Config::parse(&text, Overrides::default()).unwrap()
         };
         let mut config = parse("");
-        assert_eq!(warning(&config, false), None);
+        assert_eq!(warning(&config), None);
         config.ownership.by = OwnedBy::Tenant;
-        assert!(warning(&config, false).unwrap().contains("state.store"));
-        assert_eq!(warning(&config, true), None);
-        let mut shared = parse("state: redis://host\n");
-        shared.ownership.by = OwnedBy::Caller;
-        assert_eq!(warning(&shared, false), None);
+        let says = warning(&config).unwrap();
+        assert!(says.contains("state.persist") && says.contains("nobody finds"));
+        config.ownership.unknown = OfUnknown::Allow;
+        assert!(warning(&config).unwrap().contains("everybody may use"));
+        for safe in ["state: redis://host\n", "state: {persist: file}\n"] {
+            let mut config = parse(safe);
+            config.ownership.by = OwnedBy::Caller;
+            assert_eq!(warning(&config), None);
+        }
+    }
+
+    #[test]
+    fn one_owner_never_takes_all_the_room() {
+        for (all, one, share) in [
+            (200_000, 20_000, 20_000),
+            (1000, 20_000, 500),
+            (1, 20_000, 1),
+            (100, 1, 1),
+        ] {
+            let said = Ownership {
+                max_entries: all,
+                max_per_owner: one,
+                ..Ownership::default()
+            };
+            assert_eq!(said.share(), share);
+        }
     }
 }

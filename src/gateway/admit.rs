@@ -57,6 +57,7 @@ impl Inner {
         self: &Arc<Self>,
         call: &mut Call,
         matched: &Matched<'_>,
+        scope: &Arc<str>,
         fields: &HeaderMap,
         asker: Asker,
         to: &mut ReplyTo,
@@ -72,12 +73,12 @@ impl Inner {
                     fields,
                     tenant: call.facts.tenant.clone(),
                 };
-                self.admit_message(call, matched, asker, to, asking).await
+                self.admit_message(call, scope, asker, to, asking).await
             }
             Op::Get | Op::Cancel | Op::Subscribe if self.conversations.on() => {
                 let task = call.facts.task.as_deref().unwrap_or_default();
                 let replays = call.op == Op::Subscribe;
-                let watch = self.conversations.watch(&matched.scope, task, replays);
+                let watch = self.conversations.watch(scope, task, replays);
                 let watch = Box::pin(watch).await;
                 Ok(watch.map_or(Care::Nothing, |watch| Care::Watch(Box::new(watch))))
             }
@@ -96,7 +97,7 @@ impl Inner {
     async fn admit_message(
         self: &Arc<Self>,
         call: &mut Call,
-        matched: &Matched<'_>,
+        scope: &Arc<str>,
         asker: Asker,
         to: &mut ReplyTo,
         asking: Asking<'_>,
@@ -106,7 +107,7 @@ impl Inner {
             return Err(Fault::params("`contextId` is longer than 1024 bytes"));
         }
         if let Some(task) = call.facts.task.clone() {
-            let of_task = self.context_of(&matched.scope, &task, context.is_none(), &asking);
+            let of_task = self.context_of(scope, &task, context.is_none(), &asking);
             match (Box::pin(of_task).await?, context) {
                 (Some(known), Some(given)) if *known != **given => {
                     return Err(Fault::params(
@@ -122,11 +123,11 @@ impl Inner {
             }
         }
         let wanted = Wanted {
-            scope: matched.scope.clone(),
+            scope: scope.clone(),
             context: call.facts.context.clone(),
             task: call.facts.task.clone(),
             asker,
-            agent: matched.one.clone(),
+            agent: asking.matched.one.clone(),
             bytes: call.params.text().len(),
         };
         if wanted.agent.is_some() {

@@ -31,12 +31,13 @@ pub(super) struct Admitted {
 }
 
 impl Inner {
-    /// What the call owes, once it may go on. A message that was sent before becomes a question for its task:
+    /// What the call owes, once it may go on; `scope` is the agent, as its caller's conversations have it. A message that was sent before becomes a question for its task:
     /// before the slot, so that it is not refused because it is itself what the conversation is busy with.
     pub(super) async fn admit(
         self: &Arc<Self>,
         read: &mut Read,
         matched: &Matched<'_>,
+        scope: &Arc<str>,
         fields: &HeaderMap,
         asker: Asker,
         to: &mut ReplyTo,
@@ -58,7 +59,10 @@ impl Inner {
                 Known::Again(again) => admitted.look = ask_instead(call, &again),
             }
         }
-        match self.take_slot(call, matched, fields, asker, to).await {
+        match self
+            .take_slot(call, matched, scope, fields, asker, to)
+            .await
+        {
             Ok(slot) => admitted.permit.slot = slot,
             Err(fault) => {
                 admitted.permit.failed(&fault, false).done().await;

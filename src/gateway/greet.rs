@@ -264,6 +264,13 @@ impl Auth {
         }
     }
 
+    /// The same fault, with what would help.
+    pub(super) fn challenges(&self, mut fault: Fault) -> Fault {
+        let challenges = &self.ways.challenges;
+        fault.more.challenges = challenges.iter().map(|c| c.value(false)).collect();
+        fault
+    }
+
     fn refuse(&self, shown: &Shown, words: &'static str) -> Fault {
         let mut fault = Fault::new(Kind::Unauthenticated, words);
         let challenges = &self.ways.challenges;

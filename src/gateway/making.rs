@@ -59,7 +59,7 @@ pub enum BadSetup {
     /// The record of calls.
     #[error(transparent)]
     Audit(#[from] BadAudit),
-    /// The file of counts.
+    /// The file of counts and owners.
     #[error(transparent)]
     Persist(std::io::Error),
 }
@@ -273,6 +273,7 @@ fn conversations(config: &Config) -> Result<Conversations, BadSetup> {
 fn kept(config: &Config) -> owner::Settings {
     owner::Settings {
         most: config.ownership.max_entries,
+        share: config.ownership.share(),
         ttl: config.ownership.ttl,
     }
 }
@@ -293,10 +294,11 @@ fn rules(config: &Config, conversations: &Conversations) -> Result<Rules, BadSet
     let local = || Local::new(limits.max_keys, limits.max_minted);
     let counters = match conversations.store() {
         Store::Memory(_) => match &config.state.persist {
-            Some(path) if !limits.rules.is_empty() => {
-                let clock = clock.clone();
-                Counters::persisted(local(), path, move || clock.now())
-                    .map_err(BadSetup::Persist)?
+            Some(path) if !limits.rules.is_empty() || config.ownership.is_on() => {
+                let (local, clock) = (Arc::new(local()), clock.clone());
+                let store = conversations.store();
+                let file = store.persist(path, Some(local.clone()), move || clock.now());
+                Counters::persisted(local, file.map_err(BadSetup::Persist)?)
             }
             Some(_) | None => Counters::local(local()),
         },

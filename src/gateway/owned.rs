@@ -36,7 +36,8 @@ impl Inner {
     ) -> Result<Option<Box<Owner>>, Fault> {
         let card = read.call.op == Op::ExtendedCard;
         if card && self.owners.on() {
-            self.owners.of(caller, &matched.scope)?; // it belongs to nobody, but is not for strangers
+            let known = self.owners.of(caller, &matched.scope);
+            known.map_err(|fault| self.auth.challenges(fault))?; // it belongs to nobody, but is not for strangers
         }
         let keeps = self.owners.on() && !card;
         let writes = matched.route.metadata.is_some() && read.call.op.sends();
@@ -61,7 +62,8 @@ impl Inner {
         matched: &Matched<'_>,
         caller: &Caller,
     ) -> Result<Owner, Fault> {
-        let mut owner = self.owners.of(caller, &matched.scope)?;
+        let owner = self.owners.of(caller, &matched.scope);
+        let mut owner = owner.map_err(|fault| self.auth.challenges(fault))?;
         let call = &read.call;
         let (tasks, context) = match call.op {
             Op::Send | Op::Stream => (
@@ -92,6 +94,14 @@ impl Inner {
         };
         let edits = rules.edits(caller, |name| matched.parameter(name))?;
         request::edit_metadata(&mut read.call, &edits, &self.options)
+    }
+
+    /// The context that a message names is its owner's, before anybody waits or asks the agent for it.
+    pub(super) async fn claim(&self, owner: &mut Option<Box<Owner>>, op: Op) -> Result<(), Fault> {
+        match owner {
+            Some(owner) if op.sends() => Box::pin(owner.takes()).await,
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// The call may go on: what its answer tells of will be its owner's. `asked` is what it was before it was admitted.

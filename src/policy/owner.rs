@@ -3,17 +3,21 @@
 //!
 //! ```text
 //!   names a task     ─► its owner is looked up ─► another's, or nobody's and settings refuse: no such task
-//!   names a context  ─► the same; nobody's is claimed before the message goes out, another's is refused
+//!   names a context  ─► the same; nobody's is claimed before anything is asked or taken for the message, another's is
+//!                       refused; the claim is taken back if the message never went out or the agent refused it
 //!   is answered      ─► tasks and contexts that the answer tells of are claimed before the caller sees them
 //!   lists tasks      ─► pages of the agent are filtered and refilled (`page`)
 //! ```
 //! A webhook belongs to its task: every operation on one names the task. Whoever cannot be told apart owns nothing.
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use crate::{
     a2a::{Call, Fault, Kind, Op},
     config::{NewContexts, OfUnknown, OwnedBy, Ownership},
-    state::{Key, Store, slot::Asker},
+    state::{Key, Store, owner::Claimed, slot::Asker},
 };
 
 use super::{
@@ -42,8 +46,31 @@ pub struct Owner {
     /// The agent, as conversations have it.
     scope: Arc<str>,
     key: Key,
+    /// Whose conversations are apart from others', as conversations have it: nobody waits for another owner's message,
+    /// nor is the agent asked about another owner's task, even where an agent has one context for all.
+    apart: Arc<str>,
     /// The context that the call itself named.
     named: Option<Box<str>>,
+    /// It was nobody's until now.
+    new: Option<Arc<New>>,
+}
+
+/// A context that was claimed just now. Dropping it takes the claim back, unless it was for something.
+struct New {
+    of: Owners,
+    what: Key,
+    owner: Key,
+    name: u64,
+    lasts: AtomicBool,
+}
+
+impl Drop for New {
+    fn drop(&mut self) {
+        if !self.lasts.load(Relaxed) {
+            let store = self.of.0.conversations.store();
+            store.unclaim(self.what, self.owner, self.name);
+        }
+    }
 }
 
 impl Owners {
@@ -81,7 +108,9 @@ impl Owners {
             of: self.clone(),
             scope: scope.clone(),
             key,
+            apart: format!("{scope}\n{key}").into(),
             named: None,
+            new: None,
         })
     }
 }
@@ -107,6 +136,11 @@ impl Owner {
         }
     }
 
+    /// The agent, as its conversations have it.
+    pub fn apart(&self) -> &Arc<str> {
+        &self.apart
+    }
+
     /// Its messages, as conversations tell senders apart: others with its credential are itself.
     pub fn asker(&self) -> Asker {
         let first = self.key.0.first_chunk();
@@ -119,7 +153,8 @@ impl Owner {
         self.named = context.map(Into::into);
         let mut keys: Vec<Key> = tasks.iter().map(|task| self.task(task)).collect();
         keys.push(self.context(context.unwrap_or_default()));
-        let mut owners = self.store().owners(keys).await.map_err(away)?;
+        let owners = self.store().owners(keys, self.key).await;
+        let mut owners = owners.map_err(away)?;
         let context_owner = owners.pop().flatten();
         if !owners.into_iter().all(|owner| self.sees(owner)) {
             return Err(no_such_task());
@@ -134,33 +169,57 @@ impl Owner {
         }
     }
 
+    /// A message wants to go out: the context that it names is its owner's from now on, unless another was faster. Before
+    /// anything is asked of the agent for it, or anybody waits for it. What it makes must be remembered: it does not go
+    /// out where there is no room for that.
+    pub async fn takes(&mut self) -> Result<(), Fault> {
+        let Some(context) = &self.named else {
+            return if self.store().has_room(self.key) {
+                Ok(())
+            } else {
+                Err(no_room())
+            };
+        };
+        let (what, name) = (self.context(context), self.of.0.conversations.token());
+        let claimed = self.store().claim(what, self.key, name).await;
+        match claimed.map_err(away)? {
+            Claimed::Own => Ok(()),
+            Claimed::Others => Err(not_yours()),
+            Claimed::Full => Err(no_room()),
+            Claimed::New => {
+                self.new = Some(Arc::new(New {
+                    of: self.of.clone(),
+                    what,
+                    owner: self.key,
+                    name,
+                    lasts: AtomicBool::new(false),
+                }));
+                Ok(())
+            }
+        }
+    }
+
     /// Which of these tasks may be seen, in their order.
     pub async fn sees_which<'t>(
         &self,
         tasks: impl Iterator<Item = &'t str>,
     ) -> Result<Vec<bool>, Fault> {
         let keys = tasks.map(|task| self.task(task)).collect();
-        let owners = self.store().owners(keys).await.map_err(away)?;
-        Ok(owners.into_iter().map(|owner| self.sees(owner)).collect())
+        let owners = self.store().owners(keys, self.key).await;
+        let owners = owners.map_err(away)?.into_iter();
+        Ok(owners.map(|owner| self.sees(owner)).collect())
     }
 
-    /// The message is about to go out: what it owes is what its answer will tell of. Its context is its owner's from now
-    /// on, unless another was faster; one that was only filled in is its task's, whoever has it.
+    /// The call is about to go out: what it owes is what its answer will tell of.
     ///
     /// A message that was sent before has become a question for its task by now, which its own answer has shown: it is
     /// not asked for if that is another's.
     pub async fn claims(self, asked: Op, call: &Call) -> Result<Claims, Fault> {
-        if call.op.sends() {
-            if let Some(context) = &self.named {
-                let claim = self.store().claim(self.context(context), self.key);
-                if !claim.await.map_err(away)? {
-                    return Err(not_yours());
-                }
-            }
-        } else if asked.sends()
+        if !call.op.sends()
+            && asked.sends()
             && let Some(task) = &call.facts.task
         {
-            let owners = self.store().owners(vec![self.task(task)]).await;
+            let owners = self.store().owners(vec![self.task(task)], self.key).await;
             let owner = owners.map_err(away)?.pop().flatten();
             if owner.is_some_and(|owner| owner != self.key) {
                 return Err(no_such_task());
@@ -177,6 +236,16 @@ fn no_such_task() -> Fault {
 
 fn not_yours() -> Fault {
     Fault::params("`contextId` is not one of yours")
+}
+
+fn no_room() -> Fault {
+    tracing::warn!(
+        "a message was refused: the owner of what it makes could not be remembered; raise ownership.max_entries, or \
+         lower ownership.ttl"
+    );
+    let mut fault = Fault::new(Kind::Overloaded, "there is no room for this message now");
+    fault.retry_after = Some(60);
+    fault.because("ownership.max_entries")
 }
 
 #[cfg(test)]

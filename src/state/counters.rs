@@ -9,7 +9,7 @@
 //! | at once | how many |
 //!
 //! Times are microseconds since 1970, by the wall: they outlive a process, and replicas share them.
-use std::{io, path::Path, sync::Arc};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -153,7 +153,7 @@ pub const fn gcra(
 pub struct Counters {
     local: Arc<Local>,
     /// The file of this process.
-    persist: Option<Persist>,
+    persist: Option<Arc<Persist>>,
     shared: Option<Shared>,
 }
 
@@ -177,18 +177,12 @@ impl Counters {
     }
 
     /// In this process, and in a file of it.
-    pub fn persisted(
-        local: Local,
-        path: &Path,
-        now: impl Fn() -> Micros + Send + 'static,
-    ) -> io::Result<Self> {
-        let local = Arc::new(local);
-        let persist = Persist::start(path, local.clone(), now)?;
-        Ok(Self {
+    pub fn persisted(local: Arc<Local>, file: Option<Arc<Persist>>) -> Self {
+        Self {
             local,
-            persist: Some(persist),
+            persist: file,
             shared: None,
-        })
+        }
     }
 
     /// In the store of all replicas; in this process while that is away, if they go on `alone` then.

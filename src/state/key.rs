@@ -6,7 +6,7 @@ use std::{
 };
 
 /// The first 16 bytes of a BLAKE3 over what is named; 32 hexadecimal digits for a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key(pub [u8; 16]);
 
 impl Key {

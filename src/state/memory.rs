@@ -1,7 +1,10 @@
 //! The store of one process: sharded maps under short locks, which nobody holds while waiting.
 use std::{
     collections::{HashMap, hash_map::Entry as Slot},
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -10,6 +13,7 @@ use tokio::time::Instant;
 
 use super::{
     ByKey, Key, Shown, Take, owner,
+    persist::Persist,
     recent::Recent,
     retry::{Begun, Record},
     slot::{End, Entry, Mark, Millis, Newcomer, Times},
@@ -50,7 +54,9 @@ pub struct Memory {
     held: AtomicUsize,
     /// The shard that is swept next.
     sweep: AtomicUsize,
-    pub(super) owners: owners::Owners,
+    pub(super) owners: Arc<owners::Owners>,
+    /// The file of this process, for as long as there is something to write into it.
+    pub(super) file: OnceLock<Arc<Persist>>,
 }
 
 struct Shard {
@@ -77,7 +83,8 @@ impl Memory {
             shards: (0..SHARDS).map(|_| shard()).collect(),
             held: AtomicUsize::new(0),
             sweep: AtomicUsize::new(0),
-            owners: owners::Owners::new(settings.owners),
+            owners: Arc::new(owners::Owners::new(settings.owners)),
+            file: OnceLock::new(),
         }
     }
 
@@ -250,6 +257,7 @@ impl Memory {
     /// Lets time pass in one shard: what nobody asks for must go as well.
     pub(super) fn tick(&self) {
         let now = self.now();
+        self.owners.tick();
         let next = self.sweep.fetch_add(1, Relaxed) % SHARDS;
         let mut shard = self.shards[next].lock();
         let before = shard.slots.len();

@@ -1,5 +1,6 @@
-//! Counts in a file of this process, so that they survive a restart: an embedded store (redb) that a thread of its own
-//! writes once a second, all that has changed together. A crash loses the last second; a clean end loses nothing.
+//! Counts and owners in a file of this process, so that they survive a restart: an embedded store (redb) with a table
+//! for each, which a thread of its own writes once a second, all that has changed together. A crash loses the last
+//! second; a clean end loses nothing.
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -12,16 +13,39 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use redb::{Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, TableDefinition};
+use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError};
 
-use super::{
-    Key,
-    counters::{Micros, memory::Local},
-};
+use super::{Key, counters::Micros};
 
-const COUNTS: TableDefinition<'_, [u8; 16], &[u8]> = TableDefinition::new("counts");
+type Table = TableDefinition<'static, [u8; 16], &'static [u8]>;
+
+/// The counts of limits.
+pub const COUNTS: Table = TableDefinition::new("counts");
+/// Whose tasks and contexts are.
+pub const OWNERS: Table = TableDefinition::new("owners");
 const SECRETS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("secrets");
 const EVERY: Duration = Duration::from_secs(1);
+
+/// An entry as it is now; nothing if it is gone.
+pub type Change = (Key, Option<Vec<u8>>);
+
+/// What is kept in a table. Times are those of the clock on the wall.
+pub trait Kept: Send + Sync {
+    /// From now on changes are noted: who calls this asks for them.
+    fn saves(&self);
+
+    /// An entry as it was saved. False if it says nothing any more.
+    fn restore(&self, key: Key, saved: &[u8], now: Micros) -> bool;
+
+    /// What has changed since this was last asked: as it is now, nothing if it is gone.
+    fn changed(&self, now: Micros) -> Vec<Change>;
+
+    /// These could not be saved.
+    fn change_again(&self, keys: Vec<Key>);
+}
+
+/// All that is kept, each in its table.
+pub type All = Vec<(Table, Arc<dyn Kept>)>;
 
 /// The file, and the thread that writes it.
 pub struct Persist {
@@ -29,21 +53,18 @@ pub struct Persist {
 }
 
 impl Persist {
-    /// Fills the counts with what the file says, and writes it from now on. A file that cannot be read is moved aside,
-    /// and said so: its counts begin anew.
+    /// Fills all with what the file says, and writes it from now on. A file that is damaged is moved aside, and said so:
+    /// what was in it begins anew. One that cannot be opened for another reason may be good, and is left alone.
     pub fn start(
         path: &Path,
-        counts: Arc<Local>,
+        all: All,
         now: impl Fn() -> Micros + Send + 'static,
     ) -> io::Result<Self> {
-        let file = open(path)?;
-        let loaded = load(&file, &counts, now()).map_err(io::Error::other)?;
-        tracing::debug!(path = %path.display(), loaded, "counts of limits are read");
-        counts.saves();
+        let file = open(path, &all, now())?;
         let (stop, stopped) = channel();
         let thread = thread::Builder::new()
             .name("persist".to_owned())
-            .spawn(move || write_on(&file, &counts, &now, &stopped))?;
+            .spawn(move || write_on(&file, &all, &now, &stopped))?;
         Ok(Self {
             stop: Mutex::new(Some((stop, thread))),
         })
@@ -64,30 +85,27 @@ impl Drop for Persist {
     }
 }
 
-fn open(path: &Path) -> io::Result<Database> {
-    let wrong = |error: DatabaseError| {
-        io::Error::other(format!("state.persist: {}: {error}", path.display()))
-    };
-    match Database::create(path) {
+/// Opens the file and reads all of it.
+fn open(path: &Path, all: &All, now: Micros) -> io::Result<Database> {
+    match read(path, all, now) {
         Ok(file) => Ok(file),
-        Err(error @ DatabaseError::DatabaseAlreadyOpen) => Err(wrong(error)),
-        // What is there cannot be used; what is not there, in a folder that is not, cannot be made either.
-        Err(error) if path.is_file() => {
+        Err(error) if is_damaged(&error) => {
             let aside = aside(path);
             tracing::error!(
                 path = %path.display(), aside = %aside.display(), %error,
-                "state.persist cannot be read and is moved aside: the counts of limits begin anew"
+                "state.persist is damaged and is moved aside: the counts of limits begin anew, tasks from before have no \
+                 owner, and contexts from before belong to who names them next"
             );
-            fs::rename(path, &aside)?;
-            Database::create(path).map_err(wrong)
+            fs::rename(path, &aside).map_err(|error| refused(path, &error))?;
+            read(path, all, now).map_err(|error| refused(path, &error))
         }
-        Err(error) => Err(wrong(error)),
+        Err(error) => Err(refused(path, &error)),
     }
 }
 
 /// The secret of this name that is in the file: the first that was offered. For a start, while nobody has the file.
 pub fn secret(path: &Path, name: &str, offered: [u8; 32]) -> io::Result<[u8; 32]> {
-    let file = open(path)?;
+    let file = open(path, &vec![], 0)?;
     first_secret(&file, name, offered)
         .map_err(|error| io::Error::other(format!("state.persist: {}: {error}", path.display())))
 }
@@ -107,6 +125,34 @@ fn first_secret(file: &Database, name: &str, offered: [u8; 32]) -> Result<[u8; 3
     Ok(secret)
 }
 
+/// Whether what is in the file is wrong, and not the way to it.
+fn is_damaged(error: &redb::Error) -> bool {
+    use io::ErrorKind::{InvalidData, UnexpectedEof};
+    if let redb::Error::Io(error) = error {
+        return matches!(error.kind(), InvalidData | UnexpectedEof);
+    }
+    matches!(error, redb::Error::Corrupted(_))
+}
+
+fn read(path: &Path, all: &All, now: Micros) -> Result<Database, redb::Error> {
+    let file = Database::create(path)?;
+    for (table, kept) in all {
+        let gone = load(&file, *table, &**kept, now)?;
+        kept.saves();
+        kept.change_again(gone); // they are to go from the file
+    }
+    Ok(file)
+}
+
+/// Why the gateway does not start, and what to do about it.
+fn refused(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::other(format!(
+        "state.persist: {} cannot be opened: {error}; see that this gateway alone uses the file, and may read and write \
+         it and its folder; it is not touched, and may be moved away to begin anew",
+        path.display()
+    ))
+}
+
 /// A name that no file has.
 fn aside(path: &Path) -> PathBuf {
     let named = |n: u32| {
@@ -118,32 +164,51 @@ fn aside(path: &Path) -> PathBuf {
     free.unwrap_or_else(|| named(0))
 }
 
-fn load(file: &Database, counts: &Local, now: Micros) -> Result<usize, redb::Error> {
+/// Gives what says nothing any more.
+fn load(
+    file: &Database,
+    table: Table,
+    kept: &dyn Kept,
+    now: Micros,
+) -> Result<Vec<Key>, redb::Error> {
+    let name = redb::TableHandle::name(&table).to_owned();
     let read = file.begin_read()?;
-    let table = match read.open_table(COUNTS) {
+    let table = match read.open_table(table) {
         Ok(table) => table,
-        Err(redb::TableError::TableDoesNotExist(_)) => return Ok(0),
+        Err(TableError::TableDoesNotExist(_)) => return Ok(vec![]),
         Err(error) => return Err(error.into()),
     };
-    let mut loaded = 0;
+    let (mut loaded, mut gone) = (0, vec![]);
     for entry in table.iter()? {
         let (key, saved) = entry?;
-        loaded += usize::from(counts.restore(Key(key.value()), saved.value(), now));
+        let key = Key(key.value());
+        if kept.restore(key, saved.value(), now) {
+            loaded += 1;
+        } else {
+            gone.push(key);
+        }
     }
-    Ok(loaded)
+    tracing::debug!(name, loaded, "what was kept is read");
+    Ok(gone)
 }
 
-fn write_on(file: &Database, counts: &Local, now: &impl Fn() -> Micros, stopped: &Receiver<()>) {
+fn write_on(file: &Database, all: &All, now: &impl Fn() -> Micros, stopped: &Receiver<()>) {
     let mut fails = false;
     loop {
         let ends = stopped.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout);
-        let changed = counts.changed(now());
-        if !changed.is_empty()
-            && let Err(error) = write(file, &changed)
-        {
-            counts.change_again(changed.into_iter().map(|(key, _)| key));
+        let now = now();
+        let changed: Vec<_> = all.iter().map(|(_, kept)| kept.changed(now)).collect();
+        let some = changed.iter().any(|changed| !changed.is_empty());
+        if some && let Err(error) = write(file, all, &changed) {
+            for ((_, kept), changed) in all.iter().zip(changed) {
+                kept.change_again(changed.into_iter().map(|(key, _)| key).collect());
+            }
             if !std::mem::replace(&mut fails, true) {
-                tracing::error!(%error, "state.persist cannot be written: limits forget what is used if the gateway ends");
+                tracing::error!(
+                    %error,
+                    "state.persist cannot be written: limits forget what is used, and tasks and contexts whose they are, \
+                     if the gateway ends; see that its disk has room"
+                );
             }
         } else {
             fails = false;
@@ -154,10 +219,10 @@ fn write_on(file: &Database, counts: &Local, now: &impl Fn() -> Micros, stopped:
     }
 }
 
-fn write(file: &Database, changed: &[(Key, Option<Vec<u8>>)]) -> Result<(), redb::Error> {
+fn write(file: &Database, all: &All, changed: &[Vec<Change>]) -> Result<(), redb::Error> {
     let write = file.begin_write()?;
-    {
-        let mut table = write.open_table(COUNTS)?;
+    for ((table, _), changed) in all.iter().zip(changed) {
+        let mut table = write.open_table(*table)?;
         for (key, saved) in changed {
             match saved {
                 Some(saved) => drop(table.insert(key.0, saved.as_slice())?),
@@ -168,3 +233,6 @@ fn write(file: &Database, changed: &[(Key, Option<Vec<u8>>)]) -> Result<(), redb
     write.commit()?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -106,6 +106,8 @@ enum Note {
     Forget(Key, u64),
     /// Of a task or context that exists already, by its owner.
     Claim(Key, Key, oneshot::Sender<bool>),
+    /// Of what was claimed under this name, which came to nothing.
+    Unclaim(Key, Key, u64),
     Count(Counting),
     Close,
 }

@@ -140,6 +140,129 @@ fn an_agent_that_answers_with_another_s_task_is_not_heard() {
 }
 
 #[test]
+fn a_message_that_is_another_s_is_not_heard_by_who_sends_again() {
+    for rest in BINDINGS {
+        let agent = Agent::start();
+        let gateway = gateway(
+            &agent,
+            rest,
+            &format!("{BY_TENANT}retry: {{message_id: 'on'}}"),
+        );
+        makes(&gateway, &agent, ANN, "t-ann", "c-ann");
+        for speak in ALL {
+            let bob = BOB.speaking(speak);
+            for (n, streams) in [false, true].into_iter().enumerate() {
+                let own = json!({"messageId": format!("m{n}-{speak:?}"), "contextId": "c-bob"});
+                let request = message(speak, streams, &own, &json!({}));
+                let mut client = asks(&gateway, bob, &request);
+                let mut seen = Seen::read(agent.next());
+                let secret = json!({"message": {"messageId": "x", "role": "ROLE_AGENT",
+                    "taskId": "t-ann", "contextId": "c-ann", "parts": [{"text": "secret"}]}});
+                if streams {
+                    seen.call.begin();
+                    seen.call.event(&desk::said(rest, &secret));
+                    client.head();
+                    let events = client.rest().concat();
+                    assert!(!events.contains("secret"), "{events}");
+                } else {
+                    seen.call.write(desk::document(rest, &secret));
+                    seen.call.done();
+                    let answer = client.answer();
+                    assert!(!answer.body.contains("secret"), "{answer:?}");
+                }
+                let again = asks(&gateway, bob, &request).answer();
+                assert!(!again.body.contains("secret"), "{again:?}");
+            }
+        }
+        assert!(agent.is_left_alone_now());
+    }
+}
+
+#[test]
+fn a_subscription_to_one_s_task_does_not_tell_of_another_s() {
+    for rest in BINDINGS {
+        let agent = Agent::start();
+        let gateway = gateway(&agent, rest, BY_TENANT);
+        makes(&gateway, &agent, ANN, "t-ann", "c-ann");
+        makes(&gateway, &agent, BOB, "t-bob", "c-bob");
+        for speak in ALL {
+            let bob = BOB.speaking(speak);
+            let subscribe = &on_task(speak, "t-bob")[2].1;
+            for whole in [true, false] {
+                let mut client = asks(&gateway, bob, subscribe);
+                let mut seen = Seen::read(agent.next());
+                seen.begins("t-bob", "c-bob", "WORKING");
+                client.head();
+                assert!(client.event().unwrap().contains("t-bob"));
+                if whole {
+                    let task = json!({"task": desk::task("t-ann", "c-ann", "WORKING")});
+                    seen.call.event(&desk::said(rest, &task));
+                } else {
+                    seen.turns("t-ann", "c-ann", "WORKING");
+                }
+                let events = client.rest();
+                assert_eq!(events.len(), 1, "{events:?}");
+                assert!(!events[0].contains("t-ann"), "{events:?}");
+                let (value, _) = data(&events[0]);
+                assert!(!(0..500).contains(&speak.code(&value)), "{value}");
+            }
+            let get = &on_task(speak, "t-bob")[0].1;
+            let mut client = asks(&gateway, bob, get);
+            Seen::read(agent.next()).bare_task("t-ann", "c-ann", "WORKING");
+            let answer = client.answer();
+            assert!(!answer.body.contains("t-ann"), "{answer:?}");
+            let refusal = Refusal::read(speak, &answer);
+            assert_eq!(refusal.reason, "INVALID_AGENT_RESPONSE", "{refusal:?}");
+        }
+    }
+}
+
+#[test]
+fn owners_survive_a_restart_in_their_file() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("state.redb");
+    let yaml = format!("{BY_TENANT}state: {{persist: '{}'}}", path.display());
+    let agent = Agent::start();
+    let first = gateway(&agent, false, &yaml);
+    makes(&first, &agent, ANN, "t-ann", "c-ann");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let store = first.served().conversations.store();
+    runtime.block_on(store.close(std::time::Duration::from_secs(5)));
+    let second = gateway(&agent, false, &yaml);
+    drop(first);
+    for speak in ALL {
+        let (ann, bob) = (ANN.speaking(speak), BOB.speaking(speak));
+        let (_, get) = &on_task(speak, "t-ann")[0];
+        is_not_there(speak, &refused(&second, &agent, bob, get));
+        reaches(&second, &agent, ann, get);
+        let named = message(speak, false, &json!({"contextId": "c-ann"}), &json!({}));
+        refused(&second, &agent, bob, &named).is_told_as_bad(speak);
+        reaches(&second, &agent, ann, &named);
+    }
+}
+
+#[test]
+fn one_tenant_that_makes_many_pushes_out_nobody_else_s() {
+    let agent = Agent::start();
+    let limits = "ownership: {by: tenant, max_entries: 40, max_per_owner: 10}";
+    let gateway = gateway(&agent, false, limits);
+    makes(&gateway, &agent, ANN, "t-ann", "c-ann");
+    for n in 0..100 {
+        makes(&gateway, &agent, BOB, &format!("t{n}"), &format!("c{n}"));
+    }
+    let named = message(J10, false, &json!({"contextId": "c-ann"}), &json!({}));
+    refused(&gateway, &agent, BOB, &named).is_told_as_bad(J10);
+    reaches(&gateway, &agent, ANN, &named);
+    let look = |task| on_task(J10, task)[0].1.clone();
+    reaches(&gateway, &agent, ANN, &look("t-ann"));
+    reaches(&gateway, &agent, BOB, &look("t99"));
+    is_not_there(J10, &refused(&gateway, &agent, BOB, &look("t0")));
+}
+
+#[test]
 fn the_same_message_of_another_owner_is_another_message() {
     let agent = Agent::start();
     let gateway = gateway(

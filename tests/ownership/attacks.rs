@@ -2,7 +2,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    people::{BLUE, BOTH, BY_TENANT, CID, asks, gateway},
+    people::{BLUE, BOTH, BY_TENANT, CID, asks, gateway, open},
     support::{
         agent::Agent,
         gateway::Gateway,
@@ -55,7 +55,8 @@ pub(crate) fn is_not_there(speak: Speak, refusal: &Refusal) {
 /// Messages that name a task in one place or another.
 fn naming(speak: Speak, task: &str) -> Vec<(Value, Value)> {
     let hook = "http://127.0.0.1:9/hook";
-    let mut all = vec![(json!({"taskId": task}), json!({}))];
+    let beside = json!({"taskId": task, "contextId": "of-nobody"});
+    let mut all = vec![(json!({"taskId": task}), json!({})), (beside, json!({}))];
     if speak != R03P {
         // R03P has no such member: it goes no further.
         all.push((json!({"referenceTaskIds": ["x", task]}), json!({})));
@@ -226,4 +227,82 @@ fn who_is_not_known_does_nothing_at_all() {
         }
     }
     assert!(agent.is_left_alone_now());
+}
+
+#[test]
+fn who_is_let_in_but_not_known_is_told_how_to_be_known() {
+    let agent = Agent::start();
+    let gateway = open(&agent, BY_TENANT);
+    for speak in ALL {
+        let mut requests = on_task(speak, "t1");
+        requests.push(("send", message(speak, false, &json!({}), &json!({}))));
+        for (what, (line, body)) in requests {
+            let mut client = gateway.client();
+            client.send(&line, "content-type: application/json\r\n", &body);
+            let answer = client.answer();
+            assert_eq!(answer.status(), 401, "{speak:?} {what}");
+            let told = answer.head.get("www-authenticate");
+            assert!(
+                told.is_some_and(|told| told.contains("realm=")),
+                "{speak:?} {what} {answer:?}"
+            );
+        }
+    }
+    assert!(agent.is_left_alone_now());
+}
+
+#[test]
+fn a_made_up_context_that_the_agent_refuses_is_nobody_s_again() {
+    let agent = Agent::start();
+    let gateway = gateway(&agent, false, BY_TENANT);
+    for speak in ALL {
+        let context = format!("made-up-{speak:?}");
+        let request = message(speak, false, &json!({"contextId": context}), &json!({}));
+        let mut client = asks(
+            &gateway,
+            ANN,
+            &message(J10, false, &json!({"contextId": context}), &json!({})),
+        );
+        let call = agent.next();
+        // While nobody knows, it is hers.
+        let bob = BOB.speaking(speak);
+        let answer = asks(&gateway, bob, &request).answer();
+        Refusal::read(speak, &answer).is_told_as_bad(speak);
+        Seen::read(call).fails((-32602, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"));
+        client.answer();
+        reaches(&gateway, &agent, bob, &request);
+    }
+}
+
+#[test]
+fn nobody_is_asked_about_another_s_task_for_a_stranger() {
+    // An agent that has one context for all: the caller's own task is in another's context.
+    let agent = Agent::start();
+    let gateway = gateway(
+        &agent,
+        false,
+        &format!("{BY_TENANT}conversation: {{on_busy: reject, busy_grace: 0s}}"),
+    );
+    let begins = |who, task| {
+        let mut client = asks(&gateway, who, &message(J10, false, &json!({}), &json!({})));
+        Seen::read(agent.next()).task(task, "c-all", "WORKING");
+        assert_eq!(client.answer().status(), 200);
+    };
+    begins(ANN, "t-ann");
+    begins(BOB, "t-bob");
+    for speak in ALL {
+        for streams in [false, true] {
+            let context = json!({"contextId": "c-all"});
+            let named = message(speak, streams, &context, &json!({}));
+            let refusal = refused(&gateway, &agent, BOB.speaking(speak), &named);
+            assert_eq!(refusal.reason, "INVALID_PARAMS", "{refusal:?}");
+        }
+    }
+    // What the agent is asked is about the caller's own, or it is the message itself.
+    let own = message(J10, false, &json!({"taskId": "t-bob"}), &json!({}));
+    let mut client = asks(&gateway, BOB, &own);
+    let call = agent.next();
+    assert!(!call.asked.body.contains("t-ann"), "{:?}", call.asked);
+    call.answer(503, "", "");
+    client.answer();
 }

@@ -39,10 +39,19 @@ fn everybody() -> String {
 
 /// A gateway before this agent, to which it shows a credential of its own.
 pub(crate) fn gateway(agent: &Agent, rest: bool, yaml: &str) -> Gateway {
+    by_ways(agent, rest, "", yaml)
+}
+
+/// One that lets in who shows nothing.
+pub(crate) fn open(agent: &Agent, yaml: &str) -> Gateway {
+    by_ways(agent, false, ", anyone", yaml)
+}
+
+fn by_ways(agent: &Agent, rest: bool, more: &str, yaml: &str) -> Gateway {
     let binding = if rest { "rest" } else { "jsonrpc" };
     let (keys, own) = (file(&everybody()), file("Bearer gateway"));
     let backend = format!("binding: {binding}, {}", credentials(&own));
-    let yaml = format!("auth: [{}]\n{yaml}\n", keys_way(&keys));
+    let yaml = format!("auth: [{}{more}]\n{yaml}\n", keys_way(&keys));
     Gateway::with(agent.addr, &backend, &yaml).keeping([keys, own])
 }
 

@@ -84,8 +84,10 @@ fn answer(task: Option<&str>, context: Option<&str>) -> Seen {
 async fn sends(mut owner: Owner, named: (Option<&str>, Option<&str>), told: &Seen) -> Claims {
     let tasks: Vec<String> = named.0.into_iter().map(str::to_owned).collect();
     owner.may_name(&tasks, named.1).await.unwrap();
+    owner.takes().await.unwrap();
     let call = message(named.0, named.1);
     let mut claims = owner.claims(Op::Send, &call).await.unwrap();
+    claims.goes_out();
     claims.seen(told).done().await;
     claims
 }
@@ -182,15 +184,114 @@ async fn what_nobody_has_is_refused_or_everybody_s() {
 }
 
 #[tokio::test]
-async fn a_context_is_whose_message_goes_out_first() {
+async fn a_context_is_whose_message_comes_first() {
     let all = by(OwnedBy::Caller);
     let (mut ann, mut bob) = (of(&all, "key:ann", None), of(&all, "key:bob", None));
     ann.may_name(&[], Some("c1")).await.unwrap();
     bob.may_name(&[], Some("c1")).await.unwrap();
-    let call = message(None, Some("c1"));
-    assert!(bob.claims(Op::Send, &call).await.is_ok());
-    let late = ann.claims(Op::Send, &call).await.err().unwrap();
+    assert!(bob.takes().await.is_ok());
+    // Before its message waits for anything, or anything is asked for it.
+    let late = ann.takes().await.err().unwrap();
     assert_eq!(late.kind, Kind::InvalidParams);
+    assert_ne!(ann.apart(), bob.apart(), "nobody waits for another's");
+}
+
+/// A message that names a new context goes so far.
+async fn names(all: &Owners, context: &str) -> Owner {
+    let mut owner = of(all, "key:ann", None);
+    owner.may_name(&[], Some(context)).await.unwrap();
+    owner.takes().await.unwrap();
+    owner
+}
+
+#[tokio::test]
+async fn a_context_is_nobody_s_again_if_its_message_never_began() {
+    let all = by(OwnedBy::Caller);
+    let bob = of(&all, "key:bob", None);
+    let taken = Some(Kind::InvalidParams);
+    let refused = Fault::params("the agent wants another");
+    let lost = Fault::new(Kind::BackendBroken, "nobody knows");
+
+    // It did not go out.
+    let owner = names(&all, "c1").await;
+    assert_eq!(may(bob.clone(), None, Some("c1")).await, taken);
+    drop(owner);
+    assert_eq!(may(bob.clone(), None, Some("c1")).await, None);
+    for (n, (fault, began)) in [(None, true), (Some(refused), false), (Some(lost), true)]
+        .into_iter()
+        .enumerate()
+    {
+        let context = format!("c-{n}");
+        let call = message(None, Some(&context));
+        let owner = names(&all, &context).await;
+        let claims = owner.claims(Op::Send, &call).await.unwrap();
+        claims.goes_out();
+        if let Some(fault) = fault {
+            claims.failed(&fault, true);
+        }
+        drop(claims);
+        let foreign = may(bob.clone(), None, Some(&context)).await;
+        assert_eq!(foreign.is_some(), began, "{n}");
+    }
+}
+
+#[tokio::test]
+async fn a_context_that_two_messages_name_lasts_if_one_of_them_goes_out() {
+    let all = by(OwnedBy::Caller);
+    let (first, second) = (names(&all, "c1").await, names(&all, "c1").await);
+    let call = message(None, Some("c1"));
+    second.claims(Op::Send, &call).await.unwrap().goes_out();
+    drop(first);
+    let taken = Some(Kind::InvalidParams);
+    assert_eq!(
+        may(of(&all, "key:bob", None), None, Some("c1")).await,
+        taken
+    );
+}
+
+#[tokio::test]
+async fn who_makes_many_takes_nothing_from_others() {
+    let all = by(OwnedBy::Caller);
+    let (ann, bob) = (of(&all, "key:ann", None), of(&all, "key:bob", None));
+    sends(
+        ann.clone(),
+        (None, Some("c-ann")),
+        &answer(Some("t-ann"), Some("c-ann")),
+    )
+    .await;
+    for n in 0..2000 {
+        let (task, context) = (format!("t{n}"), format!("c{n}"));
+        let told = answer(Some(&task), Some(&context));
+        sends(bob.clone(), (None, Some(&context)), &told).await;
+    }
+    assert_eq!(may(ann.clone(), Some("t-ann"), Some("c-ann")).await, None);
+    let taken = Some(Kind::InvalidParams);
+    assert_eq!(may(bob, None, Some("c-ann")).await, taken);
+}
+
+#[tokio::test]
+async fn where_there_is_no_room_the_newcomer_is_told_so() {
+    let all = by(OwnedBy::Caller);
+    for n in 0..10 {
+        let owner = of(&all, &format!("key:{n}"), None);
+        for task in 0..100 {
+            let told = answer(Some(&format!("{n}-{task}")), None);
+            sends(owner.clone(), (None, None), &told).await;
+        }
+    }
+    for context in [None, Some("new")] {
+        let mut late = of(&all, "key:late", None);
+        late.may_name(&[], context).await.unwrap();
+        let fault = late.takes().await.err().unwrap();
+        assert_eq!(
+            (fault.kind, fault.retry_after),
+            (Kind::Overloaded, Some(60))
+        );
+    }
+    for n in 0..10 {
+        let owner = of(&all, &format!("key:{n}"), None);
+        assert_eq!(may(owner, Some(&format!("{n}-99")), None).await, None);
+    }
 }
 
 #[tokio::test]
@@ -222,6 +323,45 @@ async fn an_answer_with_another_s_task_is_not_told() {
 }
 
 #[tokio::test]
+async fn an_answer_in_another_s_context_is_not_told_to_who_named_its_own() {
+    let all = by(OwnedBy::Caller);
+    let (ann, bob) = (of(&all, "key:ann", None), of(&all, "key:bob", None));
+    sends(ann, (None, None), &answer(Some("t1"), Some("c-ann"))).await;
+    let told = answer(None, Some("c-ann"));
+    let claims = sends(bob.clone(), (None, Some("c-bob")), &told).await;
+    let fault = claims.objection().unwrap();
+    assert_eq!(fault.kind, Kind::InvalidAgentResponse);
+    // Another of its own is fine.
+    let claims = sends(bob, (None, Some("c-bob")), &answer(None, Some("c-bob-2"))).await;
+    assert!(claims.objection().is_none());
+}
+
+#[tokio::test]
+async fn a_look_at_one_s_task_shows_no_other_s() {
+    let all = by(OwnedBy::Caller);
+    let (ann, bob) = (of(&all, "key:ann", None), of(&all, "key:bob", None));
+    sends(ann, (None, None), &answer(Some("t-ann"), Some("c-ann"))).await;
+    for task in ["t-bob", "t-bob-2"] {
+        sends(bob.clone(), (None, None), &answer(Some(task), None)).await;
+    }
+    let mut look = request::ask_task("t-bob", None);
+    for op in [Op::Get, Op::Cancel, Op::Subscribe] {
+        look.op = op;
+        for (told, good) in [
+            ("t-bob", true),
+            ("t-bob-2", true),
+            ("t-ann", false),
+            ("none", false),
+        ] {
+            let mut claims = bob.clone().claims(op, &look).await.unwrap();
+            assert!(claims.learns());
+            claims.seen(&answer(Some(told), None)).done().await;
+            assert_eq!(claims.objection().is_none(), good, "{op:?} {told}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn every_task_of_a_stream_is_claimed_and_only_of_a_message() {
     let all = by(OwnedBy::Caller);
     let (ann, bob) = (of(&all, "key:ann", None), of(&all, "key:bob", None));
@@ -235,7 +375,7 @@ async fn every_task_of_a_stream_is_claimed_and_only_of_a_message() {
     }
     let get = request::ask_task("t9", None);
     let mut looks = bob.clone().claims(Op::Get, &get).await.unwrap();
-    assert!(!looks.learns() && looks.can_be_left_at_once());
+    assert!(looks.can_be_left_at_once());
     looks.seen(&answer(Some("t9"), Some("c9"))).done().await;
     let hidden = Some(Kind::TaskNotFound);
     assert_eq!(may(bob, Some("t9"), None).await, hidden);

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 mod shard;
 
 use super::{Ask, Level, Micros, One, Refused, Taken, What, saved::Saved};
-use crate::state::Key;
+use crate::state::{Key, persist};
 use shard::{Count, Kept, Shard, Word};
 
 /// Locks, so that workers seldom meet at one.
@@ -208,60 +208,6 @@ impl Local {
         all
     }
 
-    /// From now on changes are noted: who calls this asks for them.
-    pub fn saves(&self) {
-        self.saves.store(true, Relaxed);
-    }
-
-    /// What has changed since this was last asked: as it is now, nothing if it is at rest.
-    pub fn changed(&self, now: Micros) -> Vec<(Key, Option<Vec<u8>>)> {
-        let mut all = vec![];
-        for shard in &self.shards {
-            let mut shard = shard.lock();
-            let changed = std::mem::take(&mut shard.changed);
-            all.extend(changed.into_iter().map(|key| (key, shard.saved(key, now))));
-        }
-        all
-    }
-
-    /// These could not be saved.
-    pub fn change_again(&self, keys: impl Iterator<Item = Key>) {
-        for key in keys {
-            self.shards[place(key)].lock().changed.insert(key);
-        }
-    }
-
-    /// A count as it was saved. False if it says nothing any more.
-    pub fn restore(&self, key: Key, saved: &[u8], now: Micros) -> bool {
-        let Some((saved, by)) = Saved::read(saved) else {
-            return false;
-        };
-        let mut shard = self.shards[place(key)].lock();
-        let kept = match saved {
-            Saved::Rate { rest } => {
-                if rest > now {
-                    shard.rates.insert(key, Word { rest, by });
-                }
-                rest > now
-            }
-            Saved::Window { until, used } => {
-                let count = Kept::Window { until, used };
-                shard.put(key, Count { count, by }, now)
-            }
-            Saved::Rolling { part, ring } => {
-                let count = Kept::Rolling(Box::new((part, ring)));
-                shard.put(key, Count { count, by }, now)
-            }
-        };
-        if kept {
-            self.held.fetch_add(1, Relaxed);
-            self.count_minted(by, 1);
-        } else {
-            shard.changed.insert(key); // it is to go from the file
-        }
-        kept
-    }
-
     /// The memory of all keys.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
@@ -316,6 +262,56 @@ impl Local {
         for (by, less) in gone {
             self.count_minted(by, less);
         }
+    }
+}
+
+impl persist::Kept for Local {
+    fn saves(&self) {
+        self.saves.store(true, Relaxed);
+    }
+
+    fn changed(&self, now: Micros) -> Vec<(Key, Option<Vec<u8>>)> {
+        let mut all = vec![];
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            let changed = std::mem::take(&mut shard.changed);
+            all.extend(changed.into_iter().map(|key| (key, shard.saved(key, now))));
+        }
+        all
+    }
+
+    fn change_again(&self, keys: Vec<Key>) {
+        for key in keys {
+            self.shards[place(key)].lock().changed.insert(key);
+        }
+    }
+
+    fn restore(&self, key: Key, saved: &[u8], now: Micros) -> bool {
+        let Some((saved, by)) = Saved::read(saved) else {
+            return false;
+        };
+        let mut shard = self.shards[place(key)].lock();
+        let kept = match saved {
+            Saved::Rate { rest } => {
+                if rest > now {
+                    shard.rates.insert(key, Word { rest, by });
+                }
+                rest > now
+            }
+            Saved::Window { until, used } => {
+                let count = Kept::Window { until, used };
+                shard.put(key, Count { count, by }, now)
+            }
+            Saved::Rolling { part, ring } => {
+                let count = Kept::Rolling(Box::new((part, ring)));
+                shard.put(key, Count { count, by }, now)
+            }
+        };
+        if kept {
+            self.held.fetch_add(1, Relaxed);
+            self.count_minted(by, 1);
+        }
+        kept
     }
 }
 

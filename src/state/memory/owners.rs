@@ -1,125 +1,307 @@
-//! Whose a task or a context is, in one process: bounded, so that the oldest is forgotten when there is too much.
-use std::sync::OnceLock;
+//! Whose a task or a context is, in one process. One owner has at most its share, beyond which its own oldest is
+//! forgotten; where there is too much of all, what is new is refused, and nobody loses anything by what others make.
+//!
+//! One lock for all: what is asked of it is a look-up, mostly.
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::OnceLock,
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{
-    super::{Key, owner::Settings, recent::Recent},
-    SHARDS,
+use super::super::{
+    ByKey, Key,
+    counters::Micros,
+    owner::{Claimed, Settings},
+    persist::Kept,
 };
+
+/// So many of an owner's last days are told apart by how long ago they were: a use soon after another says nothing new.
+const GRAINS: u32 = 100;
+/// And a use after this does.
+const GRAIN: Duration = Duration::from_mins(1);
+/// So many lapsed ones are forgotten in one go.
+const BATCH: usize = 1000;
 
 pub(in crate::state) struct Owners {
     settings: Settings,
-    shards: Vec<Mutex<Recent<Owned>>>,
+    grain: i64,
+    began: Instant,
+    table: Mutex<Table>,
     secret: OnceLock<[u8; 32]>,
+}
+
+/// When it was last used, in milliseconds from the beginning, and the how manieth use that was.
+type Turn = (i64, u64);
+
+#[derive(Default)]
+struct Table {
+    owned: HashMap<Key, Owned, ByKey>,
+    /// All, the least lately used first.
+    turns: BTreeMap<Turn, Key>,
+    /// The same for each owner.
+    of: BTreeSet<(Key, Turn)>,
+    held: HashMap<Key, usize, ByKey>,
+    uses: u64,
+    /// What a file does not have yet, if there is one.
+    changed: Option<HashSet<Key, ByKey>>,
 }
 
 struct Owned {
     by: Key,
-    used: Instant,
+    turn: Turn,
+    /// The name of the claim that it can be taken back by.
+    name: Option<u64>,
 }
 
 impl Owners {
     pub(super) fn new(settings: Settings) -> Self {
-        let shard = || Mutex::new(Recent::new(settings.most / SHARDS));
+        let grain = (settings.ttl / GRAINS).min(GRAIN);
         Self {
             settings,
-            shards: (0..SHARDS).map(|_| shard()).collect(),
+            grain: millis(grain),
+            began: Instant::now(),
+            table: Mutex::default(),
             secret: OnceLock::new(),
         }
     }
 
-    fn shard(&self, key: Key) -> &Mutex<Recent<Owned>> {
-        &self.shards[usize::from(key.0[0]) % SHARDS]
+    fn now(&self) -> i64 {
+        millis(self.began.elapsed())
     }
 
-    /// False if it is another's.
-    pub(in crate::state) fn claim(&self, what: Key, owner: Key) -> bool {
-        let now = Instant::now();
-        let mut shard = self.shard(what).lock();
-        if let Some(known) = shard.get(&what)
-            && now < known.used + self.settings.ttl
-            && known.by != owner
-        {
-            return false;
+    /// What was last used then, or before, is nobody's.
+    fn lapsed(&self, now: i64) -> i64 {
+        now.saturating_sub(millis(self.settings.ttl))
+    }
+
+    pub(in crate::state) fn claim(&self, what: Key, owner: Key, name: u64) -> Claimed {
+        let now = self.now();
+        let mut table = self.table.lock();
+        if let Some(by) = self.known(&mut table, what, now) {
+            return self.again(&mut table, what, owner == by, now);
         }
-        let new = Owned {
-            by: owner,
-            used: now,
-        };
-        shard.put(what, new);
+        if table.held(owner) >= self.settings.share {
+            self.make_room(&mut table, owner);
+        } else if self.is_full(&mut table, now) {
+            return Claimed::Full;
+        }
+        table.put(what, owner, now, Some(name));
+        Claimed::New
+    }
+
+    /// False if it is another's. There is room for what exists already: an owner that has anything gives its oldest for
+    /// it, so that there are never more than `most` and one for each who has none.
+    pub(in crate::state) fn claim_surely(&self, what: Key, owner: Key) -> bool {
+        let now = self.now();
+        let mut table = self.table.lock();
+        if let Some(by) = self.known(&mut table, what, now) {
+            return self.again(&mut table, what, owner == by, now) == Claimed::Own;
+        }
+        if table.held(owner) >= self.settings.share {
+            self.make_room(&mut table, owner);
+        } else if self.is_full(&mut table, now) {
+            table.forget_oldest(owner);
+        }
+        table.put(what, owner, now, None);
         true
     }
 
-    pub(in crate::state) fn owner(&self, what: Key) -> Option<Key> {
-        let now = Instant::now();
-        let mut shard = self.shard(what).lock();
-        let known = shard.get(&what)?;
-        if now >= known.used + self.settings.ttl {
-            return None;
+    pub(in crate::state) fn unclaim(&self, what: Key, owner: Key, name: u64) {
+        let mut table = self.table.lock();
+        let named = |owned: &Owned| owned.by == owner && owned.name == Some(name);
+        if table.owned.get(&what).is_some_and(named) {
+            table.forget(what);
         }
-        known.used = now;
-        Some(known.by)
+    }
+
+    pub(in crate::state) fn has_room(&self, owner: Key) -> bool {
+        let mut table = self.table.lock();
+        table.held(owner) >= self.settings.share || !self.is_full(&mut table, self.now())
+    }
+
+    pub(in crate::state) fn owners(&self, of: &[Key], by: Key) -> Vec<Option<Key>> {
+        let now = self.now();
+        let mut table = self.table.lock();
+        let mut one = |what: &Key| {
+            let owner = self.known(&mut table, *what, now)?;
+            if owner == by {
+                self.used(&mut table, *what, now);
+            }
+            Some(owner)
+        };
+        of.iter().map(&mut one).collect()
     }
 
     pub(in crate::state) fn secret(&self, offered: [u8; 32]) -> [u8; 32] {
         *self.secret.get_or_init(|| offered)
     }
+
+    /// Forgets what nobody has used for long.
+    pub(super) fn tick(&self) {
+        let now = self.now();
+        self.lapse(&mut self.table.lock(), now);
+    }
+
+    fn known(&self, table: &mut Table, what: Key, now: i64) -> Option<Key> {
+        let known = table.owned.get(&what)?;
+        if known.turn.0 <= self.lapsed(now) {
+            table.forget(what);
+            return None;
+        }
+        Some(known.by)
+    }
+
+    /// It is claimed again.
+    fn again(&self, table: &mut Table, what: Key, own: bool, now: i64) -> Claimed {
+        if !own {
+            return Claimed::Others;
+        }
+        if let Some(owned) = table.owned.get_mut(&what) {
+            owned.name = None; // somebody else relies on it
+        }
+        self.used(table, what, now);
+        Claimed::Own
+    }
+
+    fn used(&self, table: &mut Table, what: Key, now: i64) {
+        let Some(owned) = table.owned.get(&what) else {
+            return;
+        };
+        if now.saturating_sub(owned.turn.0) >= self.grain {
+            let (by, name) = (owned.by, owned.name);
+            table.forget(what);
+            table.put(what, by, now, name);
+        }
+    }
+
+    fn make_room(&self, table: &mut Table, owner: Key) {
+        while table.held(owner) >= self.settings.share && table.forget_oldest(owner) {}
+    }
+
+    fn is_full(&self, table: &mut Table, now: i64) -> bool {
+        if table.owned.len() < self.settings.most {
+            return false;
+        }
+        self.lapse(table, now);
+        table.owned.len() >= self.settings.most
+    }
+
+    fn lapse(&self, table: &mut Table, now: i64) {
+        let lapsed = self.lapsed(now);
+        for _ in 0..BATCH {
+            match table.turns.first_key_value() {
+                Some((turn, what)) if turn.0 <= lapsed => {
+                    let what = *what;
+                    table.forget(what);
+                }
+                Some(_) | None => return,
+            }
+        }
+    }
+}
+
+impl Table {
+    fn held(&self, owner: Key) -> usize {
+        self.held.get(&owner).copied().unwrap_or(0)
+    }
+
+    fn put(&mut self, what: Key, by: Key, used: i64, name: Option<u64>) {
+        self.uses += 1;
+        let turn = (used, self.uses);
+        self.owned.insert(what, Owned { by, turn, name });
+        self.turns.insert(turn, what);
+        self.of.insert((by, turn));
+        *self.held.entry(by).or_default() += 1;
+        self.changes(what);
+    }
+
+    fn forget(&mut self, what: Key) {
+        let Some(Owned { by, turn, .. }) = self.owned.remove(&what) else {
+            return;
+        };
+        self.turns.remove(&turn);
+        self.of.remove(&(by, turn));
+        if let Some(held) = self.held.get_mut(&by) {
+            *held -= 1;
+            if *held == 0 {
+                self.held.remove(&by);
+            }
+        }
+        self.changes(what);
+    }
+
+    /// False if it has nothing.
+    fn forget_oldest(&mut self, owner: Key) -> bool {
+        let mut all = self.of.range((owner, (i64::MIN, 0))..);
+        let oldest = all.next().filter(|(by, _)| *by == owner);
+        let Some(what) = oldest.and_then(|(_, turn)| self.turns.get(turn)).copied() else {
+            return false;
+        };
+        self.forget(what);
+        true
+    }
+
+    fn changes(&mut self, what: Key) {
+        if let Some(changed) = &mut self.changed {
+            changed.insert(what);
+        }
+    }
+}
+
+/// In a file: who has it, and when that was last used, by the clock on the wall.
+impl Kept for Owners {
+    fn saves(&self) {
+        self.table.lock().changed = Some(HashSet::default());
+    }
+
+    fn restore(&self, what: Key, saved: &[u8], wall: Micros) -> bool {
+        let Some((by, used)) = saved.split_first_chunk::<16>() else {
+            return false;
+        };
+        let Ok(used) = used.try_into().map(Micros::from_le_bytes) else {
+            return false;
+        };
+        let now = self.now();
+        let age = i64::try_from(wall.saturating_sub(used) / 1000).unwrap_or(i64::MAX);
+        let used = now.saturating_sub(age);
+        let good = used > self.lapsed(now);
+        if good {
+            self.table.lock().put(what, Key(*by), used, None);
+        }
+        good
+    }
+
+    fn changed(&self, wall: Micros) -> Vec<(Key, Option<Vec<u8>>)> {
+        let now = self.now();
+        let mut table = self.table.lock();
+        let changed = table.changed.as_mut().map(std::mem::take);
+        let saved = |what: Key| {
+            let owned = table.owned.get(&what)?;
+            let age = u64::try_from(now.saturating_sub(owned.turn.0)).unwrap_or(0);
+            let used = wall.saturating_sub(age.saturating_mul(1000));
+            Some([owned.by.0.as_slice(), &used.to_le_bytes()].concat())
+        };
+        let changed = changed.unwrap_or_default();
+        changed
+            .into_iter()
+            .map(|what| (what, saved(what)))
+            .collect()
+    }
+
+    fn change_again(&self, keys: Vec<Key>) {
+        let mut table = self.table.lock();
+        for what in keys {
+            table.changes(what);
+        }
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 4)
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    fn key(name: &str) -> Key {
-        Key::of(&[name])
-    }
-
-    fn owners(most: usize) -> Owners {
-        Owners::new(Settings {
-            most,
-            ttl: Duration::from_mins(1),
-        })
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_first_who_claims_it_has_it() {
-        let owners = owners(1000);
-        let (ann, bob, task) = (key("ann"), key("bob"), key("task"));
-        assert_eq!(owners.owner(task), None);
-        assert!(owners.claim(task, ann));
-        assert!(owners.claim(task, ann));
-        assert!(!owners.claim(task, bob));
-        assert_eq!(owners.owner(task), Some(ann));
-        assert_eq!(owners.secret([1; 32]), owners.secret([2; 32]));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_nobody_uses_is_nobody_s() {
-        let owners = owners(1000);
-        let (ann, bob, task) = (key("ann"), key("bob"), key("task"));
-        assert!(owners.claim(task, ann));
-        for _ in 0..3 {
-            tokio::time::advance(Duration::from_secs(50)).await;
-            assert_eq!(owners.owner(task), Some(ann), "it is used");
-        }
-        tokio::time::advance(Duration::from_mins(1)).await;
-        assert_eq!(owners.owner(task), None);
-        assert!(owners.claim(task, bob));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn there_is_never_too_much() {
-        let owners = owners(640);
-        for n in 0..10_000 {
-            assert!(owners.claim(key(&n.to_string()), key("ann")));
-        }
-        let kept: usize = owners.shards.iter().map(|s| s.lock().len()).sum();
-        assert!(kept <= 640, "{kept}");
-        assert_eq!(owners.owner(key("9999")), Some(key("ann")));
-        assert_eq!(owners.owner(key("0")), None, "the oldest is forgotten");
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! Whose a task or a context is, as workers ask it and as it goes over the wire. Each look is one short script: it reads
-//! the owner, and lets it be remembered for longer.
+//! the owner, and lets it be remembered for longer if it is the owner who asks. A value is who has it, and behind that
+//! the name of the claim where that can still be taken back.
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
@@ -7,7 +8,10 @@ use redis::Script;
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{
-    super::{Key, Trouble, owner::Claiming},
+    super::{
+        Key, Trouble,
+        owner::{Claimed, Claiming},
+    },
     Note, Redis,
     address::Link,
     flight::{Fail, Wire},
@@ -16,15 +20,17 @@ use super::{
 
 /// What is asked of the store task.
 pub(super) enum Ask {
-    /// What, by whom; whether it holds.
-    Claim(Key, Key, oneshot::Sender<Result<bool, No>>),
-    Owners(Vec<Key>, oneshot::Sender<Result<Vec<Option<Key>>, No>>),
+    /// What, by whom, and under which name.
+    Claim(Key, Key, u64, oneshot::Sender<Result<Claimed, No>>),
+    /// Of these, for whom.
+    Owners(Vec<Key>, Key, oneshot::Sender<Result<Vec<Option<Key>>, No>>),
     Secret([u8; 32], oneshot::Sender<Result<[u8; 32], No>>),
 }
 
 /// What landed.
 pub(super) enum Landing {
-    Claimed(oneshot::Sender<Result<bool, No>>, Result<bool, Fail>),
+    Claimed(oneshot::Sender<Result<Claimed, No>>, Result<Claimed, Fail>),
+    Unclaimed(Result<(), Fail>),
     /// One that is told until it is there.
     Sure(Key, Key, oneshot::Sender<bool>, Result<bool, Fail>),
     Owners(
@@ -39,6 +45,8 @@ pub(super) enum Landing {
 
 /// The scripts.
 pub(super) struct Scripts {
+    claim: Script,
+    unclaim: Script,
     owner: Script,
     secret: Script,
 }
@@ -46,9 +54,27 @@ pub(super) struct Scripts {
 impl Default for Scripts {
     fn default() -> Self {
         Self {
+            // Of whom, for how long, and its name.
+            claim: Script::new(
+                "local known = redis.call('GET', KEYS[1])
+                if not known then
+                    redis.call('SET', KEYS[1], ARGV[1] .. ARGV[3], 'PX', ARGV[2])
+                    return 0
+                end
+                if string.sub(known, 1, 32) ~= ARGV[1] then return 2 end
+                redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+                return 1",
+            ),
+            unclaim: Script::new(
+                "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+                return 0",
+            ),
+            // For how long, and who asks.
             owner: Script::new(
-                "local owner = redis.call('GET', KEYS[1])
-                if owner then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+                "local known = redis.call('GET', KEYS[1])
+                if not known then return false end
+                local owner = string.sub(known, 1, 32)
+                if owner == ARGV[2] then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
                 return owner",
             ),
             secret: Script::new(
@@ -62,8 +88,17 @@ impl Default for Scripts {
 }
 
 impl Redis {
-    pub(in crate::state) async fn claim(&self, what: Key, owner: Key) -> Result<bool, Trouble> {
-        self.owned(|to| Ask::Claim(what, owner, to)).await
+    pub(in crate::state) async fn claim(
+        &self,
+        what: Key,
+        owner: Key,
+        name: u64,
+    ) -> Result<Claimed, Trouble> {
+        self.owned(|to| Ask::Claim(what, owner, name, to)).await
+    }
+
+    pub(in crate::state) fn unclaim(&self, what: Key, owner: Key, name: u64) {
+        self.shared.leave(Note::Unclaim(what, owner, name));
     }
 
     pub(in crate::state) fn claim_surely(&self, what: Key, owner: Key) -> Claiming {
@@ -75,8 +110,12 @@ impl Redis {
         ))
     }
 
-    pub(in crate::state) async fn owners(&self, of: Vec<Key>) -> Result<Vec<Option<Key>>, Trouble> {
-        self.owned(|to| Ask::Owners(of, to)).await
+    pub(in crate::state) async fn owners(
+        &self,
+        of: Vec<Key>,
+        by: Key,
+    ) -> Result<Vec<Option<Key>>, Trouble> {
+        self.owned(|to| Ask::Owners(of, by, to)).await
     }
 
     pub(in crate::state) async fn secret(&self, offered: [u8; 32]) -> Result<[u8; 32], Trouble> {
@@ -95,29 +134,49 @@ impl Redis {
 }
 
 impl Wire {
-    /// Whether the claim holds.
+    /// What becomes of a claim. Without a name it cannot be taken back.
     pub(super) async fn claim(
         self: Arc<Self>,
-        link: Link,
+        mut link: Link,
         what: Key,
         owner: Key,
+        name: Option<u64>,
         ttl: u64,
-    ) -> Result<bool, Fail> {
-        let (name, owner) = (self.keys.owner(what), owner.to_string());
-        let other = self.set_once(link, &name, &owner, ttl).await?;
-        Ok(other.is_none())
+    ) -> Result<Claimed, Fail> {
+        let mut call = self.owned.claim.key(self.keys.owner(what));
+        call.arg(owner.to_string()).arg(ttl).arg(named(name));
+        let said: u8 = self.timed(call.invoke_async(&mut link)).await?;
+        Ok(match said {
+            0 => Claimed::New,
+            1 => Claimed::Own,
+            _ => Claimed::Others,
+        })
+    }
+
+    pub(super) async fn unclaim(
+        self: Arc<Self>,
+        mut link: Link,
+        what: Key,
+        owner: Key,
+        name: u64,
+    ) -> Result<(), Fail> {
+        let mut call = self.owned.unclaim.key(self.keys.owner(what));
+        call.arg(format!("{owner}{}", named(Some(name))));
+        let _said: u8 = self.timed(call.invoke_async(&mut link)).await?;
+        Ok(())
     }
 
     pub(super) async fn owners(
         self: Arc<Self>,
         link: Link,
         of: Vec<Key>,
+        by: Key,
         ttl: u64,
     ) -> Result<Vec<Option<Key>>, Fail> {
         let one = |what: Key| {
             let mut link = link.clone();
             let mut call = self.owned.owner.key(self.keys.owner(what));
-            call.arg(ttl);
+            call.arg(ttl).arg(by.to_string());
             async move { call.invoke_async::<Option<String>>(&mut link).await }
         };
         let all = self.timed(try_join_all(of.into_iter().map(one))).await?;
@@ -136,4 +195,9 @@ impl Wire {
         let said: Vec<u8> = self.timed(call.invoke_async(&mut link)).await?;
         Ok(*blake3::hash(&said).as_bytes())
     }
+}
+
+/// A claim's name, behind its owner.
+fn named(name: Option<u64>) -> String {
+    name.map_or_else(String::new, |name| format!(":{name:x}"))
 }

@@ -315,6 +315,7 @@ impl Task {
                 Note::Became(key, record) => self.sent.became(key, record),
                 Note::Forget(key, token) => self.sent.forget(key, token),
                 Note::Claim(what, owner, to) => self.owe(what, owner, to),
+                Note::Unclaim(what, owner, name) => self.unclaim(what, owner, name),
                 Note::Count(counting) => self.counts.add(counting),
                 Note::Close => self.ends = Some(Instant::now() + LAST),
             }

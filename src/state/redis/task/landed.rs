@@ -144,6 +144,7 @@ impl Said for Found {
 
 impl Said for () {}
 impl Said for bool {}
+impl Said for crate::state::owner::Claimed {}
 impl Said for [u8; 32] {}
 impl Said for Vec<Option<Key>> {}
 impl Said for super::Outcome {}

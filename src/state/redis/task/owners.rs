@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use super::{
     super::{
-        super::{Key, slot::millis},
+        super::{Key, owner::Claimed, slot::millis},
         owners::{Ask, Landing as Owned},
     },
     Landing, No, Stand, Task,
@@ -42,19 +42,29 @@ impl Task {
         if self.link.is_none() {
             match ask {
                 Ask::Claim(.., to) => drop(to.send(Err(No::Away))),
-                Ask::Owners(_, to) => drop(to.send(Err(No::Away))),
+                Ask::Owners(.., to) => drop(to.send(Err(No::Away))),
                 Ask::Secret(_, to) => drop(to.send(Err(No::Away))),
             }
             return;
         }
         self.fly(|wire, link| async move {
             Landing::Owned(match ask {
-                Ask::Claim(what, owner, to) => {
-                    Owned::Claimed(to, wire.claim(link, what, owner, ttl).await)
+                Ask::Claim(what, owner, name, to) => {
+                    let said = wire.claim(link, what, owner, Some(name), ttl).await;
+                    Owned::Claimed(to, said)
                 }
-                Ask::Owners(of, to) => Owned::Owners(to, wire.owners(link, of, ttl).await),
+                Ask::Owners(of, by, to) => Owned::Owners(to, wire.owners(link, of, by, ttl).await),
                 Ask::Secret(offered, to) => Owned::Secret(to, wire.secret(link, offered).await),
             })
+        });
+    }
+
+    /// A claim that came to nothing. One that a store does not hear of lasts: that is safe.
+    pub(super) fn unclaim(&self, what: Key, owner: Key, name: u64) {
+        self.fly(|wire, link| async move {
+            Landing::Owned(Owned::Unclaimed(
+                wire.unclaim(link, what, owner, name).await,
+            ))
         });
     }
 
@@ -77,7 +87,8 @@ impl Task {
     fn fly_claim(&self, what: Key, owner: Key, to: oneshot::Sender<bool>) {
         let ttl = millis(self.settings.owners.ttl);
         self.fly(|wire, link| async move {
-            let said = wire.claim(link, what, owner, ttl).await;
+            let said = wire.claim(link, what, owner, None, ttl).await;
+            let said = said.map(|claimed| claimed != Claimed::Others);
             Landing::Owned(Owned::Sure(what, owner, to, said))
         });
     }
@@ -98,6 +109,9 @@ impl Task {
             Owned::Claimed(to, said) => {
                 let said = self.heard(link, None, said);
                 let _ = to.send(said.map_err(|_| No::Away));
+            }
+            Owned::Unclaimed(said) => {
+                let _lasts = self.heard(link, None, said);
             }
             Owned::Sure(what, owner, to, said) => match self.heard(link, None, said) {
                 Ok(mine) => {

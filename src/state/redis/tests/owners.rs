@@ -10,14 +10,18 @@ use super::{
 };
 use crate::state::{
     Key, Trouble,
-    owner::{self, Claiming},
+    owner::{self, Claimed, Claiming},
     redis::{Redis, Settings},
 };
 
 impl Redis {
     async fn owner(&self, what: &str) -> Result<Option<Key>, Trouble> {
-        let mut all = self.owners(vec![key(what)]).await?;
+        let mut all = self.owners(vec![key(what)], key("nobody")).await?;
         Ok(all.pop().flatten())
+    }
+
+    async fn claims(&self, what: &str, owner: &str) -> Result<Claimed, Trouble> {
+        self.claim(key(what), key(owner), 7).await
     }
 
     async fn claims_surely(&self, what: &str, owner: &str) -> Option<bool> {
@@ -34,15 +38,15 @@ async fn the_first_who_claims_it_has_it_at_every_gateway() {
     let a = replica(&server.url(), settings()).await;
     let b = replica(&server.url(), settings()).await;
     assert_eq!(a.owner("t1").await, Ok(None));
-    assert_eq!(a.claim(key("t1"), key("ann")).await, Ok(true));
-    assert_eq!(b.claim(key("t1"), key("bob")).await, Ok(false));
+    assert_eq!(a.claims("t1", "ann").await, Ok(Claimed::New));
+    assert_eq!(b.claims("t1", "bob").await, Ok(Claimed::Others));
     assert_eq!(b.claims_surely("t1", "bob").await, Some(false));
-    assert_eq!(b.claim(key("t1"), key("ann")).await, Ok(true));
+    assert_eq!(b.claims("t1", "ann").await, Ok(Claimed::Own));
     assert_eq!(b.claims_surely("t2", "bob").await, Some(true));
     let all = ["t1", "none", "t2"].map(key).to_vec();
     let owners = vec![Some(key("ann")), None, Some(key("bob"))];
-    assert_eq!(a.owners(all).await, Ok(owners));
-    assert_eq!(a.owners(vec![]).await, Ok(vec![]));
+    assert_eq!(a.owners(all, key("ann")).await, Ok(owners));
+    assert_eq!(a.owners(vec![], key("ann")).await, Ok(vec![]));
     // What somebody else wrote there is nobody's who asks.
     let name = a_name(&server, "t2");
     let () = server.connection().set(name, "nonsense").unwrap();
@@ -69,20 +73,20 @@ async fn an_owner_is_remembered_from_the_last_use_of_what_it_owns() {
         ..settings()
     };
     let a = replica(&server.url(), brief).await;
-    a.claim(key("t1"), key("ann")).await.unwrap();
+    a.claims("t1", "ann").await.unwrap();
     let mut store = server.connection();
     let name = a_name(&server, "t1");
     let mut left = || store.pttl::<_, i64>(&name).unwrap();
     let long = Duration::from_mins(10).as_millis();
     assert!((1..=i64::try_from(long).unwrap()).contains(&left()));
-    for look in [true, false] {
-        let () = server.connection().pexpire(&name, 1000).unwrap();
+    for (look, who) in [(true, "ann"), (false, "ann"), (true, "bob"), (false, "bob")] {
+        let () = server.connection().pexpire(&name, 10_000).unwrap();
         if look {
-            a.owner("t1").await.unwrap();
+            a.owners(vec![key("t1")], key(who)).await.unwrap();
         } else {
-            a.claim(key("t1"), key("ann")).await.unwrap();
+            a.claims("t1", who).await.unwrap();
         }
-        assert!(left() > 60_000, "it is refreshed");
+        assert_eq!(left() > 60_000, who == "ann", "its owner refreshes it");
     }
 }
 
@@ -95,10 +99,10 @@ async fn a_store_that_is_away_says_so_even_where_the_rest_goes_on_alone() {
             ..settings()
         };
         let a = replica(&server.url(), own).await;
-        a.claim(key("t1"), key("ann")).await.unwrap();
+        a.claims("t1", "ann").await.unwrap();
         server.end();
         eventually(async || a.owner("t1").await == Err(Trouble::Away)).await;
-        assert_eq!(a.claim(key("t2"), key("ann")).await, Err(Trouble::Away));
+        assert_eq!(a.claims("t2", "ann").await, Err(Trouble::Away));
         assert_eq!(a.secret([1; 32]).await, Err(Trouble::Away));
         // What exists already is told when it is back.
         assert_eq!(a.claims_surely("t3", "ann").await, None);
@@ -128,7 +132,7 @@ async fn a_claim_whose_answer_is_lost_is_made_again() {
     eventually(async || b.owner("t1").await == Ok(Some(key("ann")))).await;
     eventually(async || b.owner("t2").await == Ok(Some(key("ann")))).await;
     // Nobody else had it in between; else it would be theirs.
-    assert_eq!(b.claim(key("t1"), key("bob")).await, Ok(false));
+    assert_eq!(b.claims("t1", "bob").await, Ok(Claimed::Others));
     a.close(Duration::from_secs(5)).await;
 }
 
@@ -141,4 +145,30 @@ async fn what_is_owed_is_told_before_a_gateway_ends() {
     a.close(Duration::from_secs(5)).await;
     let b = replica(&server.url(), settings()).await;
     assert_eq!(b.owner("t1").await, Ok(Some(key("ann"))));
+}
+
+#[tokio::test]
+async fn a_new_claim_is_taken_back_unless_somebody_relies_on_it() {
+    let server = RedisServer::start();
+    let a = replica(&server.url(), settings()).await;
+    let b = replica(&server.url(), settings()).await;
+    assert_eq!(a.claim(key("c1"), key("ann"), 1).await, Ok(Claimed::New));
+    assert_eq!(
+        b.owner("c1").await,
+        Ok(Some(key("ann"))),
+        "by its name as well"
+    );
+    a.unclaim(key("c1"), key("bob"), 1);
+    a.unclaim(key("c1"), key("ann"), 2);
+    assert_eq!(b.claim(key("c2"), key("ann"), 3).await, Ok(Claimed::New));
+    assert_eq!(a.owner("c1").await, Ok(Some(key("ann"))));
+    a.unclaim(key("c1"), key("ann"), 1);
+    eventually(async || b.owner("c1").await == Ok(None)).await;
+    // Another gateway has it by now.
+    assert_eq!(a.claim(key("c2"), key("ann"), 4).await, Ok(Claimed::Own));
+    b.unclaim(key("c2"), key("ann"), 3);
+    assert_eq!(b.claim(key("c3"), key("ann"), 5).await, Ok(Claimed::New));
+    b.unclaim(key("c3"), key("ann"), 5);
+    eventually(async || a.owner("c3").await == Ok(None)).await;
+    assert_eq!(a.owner("c2").await, Ok(Some(key("ann"))));
 }
