@@ -6,7 +6,7 @@ mod outage;
 mod owners;
 mod places;
 mod proxy;
-mod replica;
+pub(super) mod replica;
 mod retries;
 pub(crate) mod server;
 mod slots;
