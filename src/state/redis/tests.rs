@@ -1,5 +1,6 @@
 //! Against a real redis-server.
 pub(crate) mod by_hand;
+mod cluster;
 mod counts;
 mod differential;
 mod outage;

@@ -5,6 +5,7 @@ use futures_util::future::join_all;
 use proptest::prelude::*;
 
 use super::{
+    cluster::cluster,
     proxy::Proxy,
     replica::{eventually, key, replica, settings},
     server::RedisServer,
@@ -197,7 +198,7 @@ async fn two_replicas_take_no_more_than_there_is() {
 
 #[tokio::test]
 async fn in_a_cluster_what_one_tag_refuses_the_others_give_back() {
-    let (_server, url) = RedisServer::cluster();
+    let (_server, url) = cluster();
     let a = replica(&url, settings()).await;
     let tag = |name: &str| key(name).0[0] % 64;
     assert!(
@@ -413,7 +414,7 @@ async fn what_time_gave_back_does_not_come_back_twice_in_the_store() {
     let a = replica(&server.url(), settings()).await;
     let two = [ask("rate", rate(2))];
     let early = a.take_counts(&two, 1).await.unwrap().unwrap();
-    a.shift(Duration::from_secs(60_000));
+    a.shift(Duration::from_mins(1000));
     assert!(is_taken(&a.take_counts(&two, 2).await));
     let last = a.take_counts(&two, 3).await.unwrap().unwrap();
     a.give_counts(&early, 1);

@@ -2,8 +2,9 @@
 use std::{fs, process::Stdio, time::Duration};
 
 use super::{
+    cluster::{cluster, port},
     replica::{eventually, key, replica, settings},
-    server::{RedisServer, port},
+    server::RedisServer,
 };
 use crate::state::{
     Take,
@@ -14,7 +15,7 @@ use crate::state::{
 
 #[tokio::test]
 async fn a_cluster_spreads_conversations_by_their_tags() {
-    let (_server, url) = RedisServer::cluster();
+    let (_server, url) = cluster();
     let a = replica(&url, settings()).await;
     let b = replica(&url, settings()).await;
     for n in 0..100 {

@@ -2,7 +2,6 @@
 use std::{
     fs,
     io::ErrorKind,
-    net::TcpListener,
     os::unix::net::UnixStream,
     path::PathBuf,
     process::{Child, Command, Stdio},
@@ -16,12 +15,6 @@ use tokio::time::Instant;
 
 /// How long a test waits for anything at all.
 pub(in super::super) const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A port that nobody has right now.
-pub(in super::super) fn port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port().to_string()
-}
 
 /// Asks until it is so.
 pub(in super::super) fn eventually(what: &str, mut is: impl FnMut() -> bool) {
@@ -54,30 +47,6 @@ impl RedisServer {
         };
         server.begin();
         server
-    }
-
-    /// A cluster of one, and its address.
-    pub(in super::super) fn cluster() -> (Self, String) {
-        let (at, bus) = (port(), port());
-        let server = Self::with(&[
-            "--port",
-            &at,
-            "--cluster-enabled",
-            "yes",
-            "--cluster-port",
-            &bus,
-            "--bind",
-            "127.0.0.1",
-        ]);
-        let mut connection = server.connection();
-        let cluster = || redis::cmd("CLUSTER");
-        let all = ["ADDSLOTSRANGE", "0", "16383"];
-        cluster().arg(&all).exec(&mut connection).unwrap();
-        eventually("the cluster works", || {
-            let info: String = cluster().arg("INFO").query(&mut connection).unwrap();
-            info.contains("cluster_state:ok")
-        });
-        (server, format!("redis+cluster://127.0.0.1:{at}"))
     }
 
     /// Starts it (again), empty.
