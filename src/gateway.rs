@@ -256,7 +256,7 @@ impl Inner {
         self.auth.keep_back(&met, &mut fields);
         self.credentials.put(&mut fields).await?;
         self.claim(&mut owner, op).await?;
-        let scope = (owner.as_deref()).map_or(&asked.matched.scope, Owner::apart);
+        let scope = owner.as_deref().map_or(&asked.matched.scope, |owner| owner.apart());
         let mut admitted = self
             .admit(&mut read, &asked.matched, scope, &fields, sender, to)
             .await?;

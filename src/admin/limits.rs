@@ -10,8 +10,8 @@ use crate::policy::limits::{Limits, Usage};
 /// So many counts are shown.
 const SHOWN: usize = 1_000;
 
-/// `GET /v1/limits`: `{"limits": [{"rule", "key", "used", "limit", "resetsInSeconds"?}]}`, at most 1,000 of them. It
-/// needs the admin token unless it is `open` to whoever reaches the address. A key whose name is not remembered is
+/// `GET /v1/limits`: `{"limits": [{"rule", "key", "used", "limit", "resetsInSeconds"?}], "uncounted"}`, at most 1,000 of
+/// them, and how often something was used or given back that the shared store was never told. It needs the admin token unless it is `open` to whoever reaches the address. A key whose name is not remembered is
 /// its digest, and then its rule is not known; with a shared store, the counts that this gateway used are shown.
 pub fn limits(of: Limits, token: Option<String>, open: bool) -> Route {
     let expected = token.map(|token| blake3::hash(token.as_bytes()));
@@ -25,7 +25,7 @@ pub fn limits(of: Limits, token: Option<String>, open: bool) -> Route {
                 return Page::plain(StatusCode::UNAUTHORIZED, "this needs the admin token\n");
             }
             match of.usage(SHOWN).await {
-                Ok(usage) => page(&usage),
+                Ok(usage) => page(&usage, of.lost()),
                 Err(trouble) => {
                     Page::plain(StatusCode::SERVICE_UNAVAILABLE, format!("{trouble}\n"))
                 }
@@ -34,9 +34,9 @@ pub fn limits(of: Limits, token: Option<String>, open: bool) -> Route {
     })
 }
 
-fn page(usage: &[Usage]) -> Page {
+fn page(usage: &[Usage], uncounted: u64) -> Page {
     let all: Vec<Value> = usage.iter().map(one).collect();
-    let mut text = json!({ "limits": all }).to_string();
+    let mut text = json!({ "limits": all, "uncounted": uncounted }).to_string();
     let _infallible = writeln!(text);
     Page {
         status: StatusCode::OK,

@@ -358,7 +358,8 @@ pub struct Limits {
     pub per_peer: PerPeer,
     /// How often, how much and how many at once, for whom.
     pub rules: Vec<Rule>,
-    /// The most counts of rules that are kept; beyond, new keys of a rule count together.
+    /// The most counts of rules that are kept; beyond, new keys of a rule count together. Keys of callers who are not
+    /// verified have half of them.
     #[schemars(range(min = 1))]
     pub max_keys: usize,
     /// The most of them for contexts and parameters that one caller chooses; beyond, its others count together.

@@ -157,6 +157,11 @@ impl Limits {
         Ok(levels.iter().map(|level| inner.shown(level, now)).collect())
     }
 
+    /// How often something was used or given back that the store of all replicas was never told.
+    pub fn lost(&self) -> u64 {
+        self.0.as_ref().map_or(0, |inner| inner.counters.lost())
+    }
+
     /// At the end of the process: what is counted gets into its file.
     pub fn close(&self) {
         if let Some(inner) = &self.0 {

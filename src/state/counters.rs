@@ -13,12 +13,14 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+mod by;
 pub mod memory;
 mod ring;
 mod saved;
 
 use super::{Key, Trouble, persist::Persist, redis::Redis};
-use memory::Local;
+pub use by::By;
+use memory::{Local, Place};
 pub use ring::{PARTS, Ring};
 
 /// Microseconds since 1970, or a time of that many.
@@ -69,9 +71,12 @@ pub struct Ask {
     pub key: Key,
     /// The number of its rule.
     pub rule: u8,
-    /// Who chose a part of the key itself, as a digest. Callers have a share of such keys; beyond it the others of the
-    /// caller are one count.
-    pub minted: Option<u32>,
+    /// What the rule counts, and how: what has another stem is another count.
+    pub stem: Key,
+    /// Who could have made the key up. Beyond their share, the others of the same are one count.
+    pub by: By,
+    /// Whether a caller chose a part of the key itself.
+    pub chosen: bool,
     /// What is taken.
     pub what: What,
 }
@@ -85,6 +90,10 @@ pub struct One {
     pub what: What,
     /// Nobody had this count before.
     pub new: bool,
+    /// Who could have made the key up.
+    pub by: By,
+    /// Of a rate, its word after this was taken: the end of its own place in the line.
+    pub word: Micros,
 }
 
 /// What was taken together.
@@ -121,9 +130,29 @@ pub struct Level {
 }
 
 impl Ask {
-    /// The count of all keys of its rule for which there is no room, or of those beyond a caller's share.
-    pub(crate) fn others(&self, by: u32) -> Key {
-        Key::of(&["others", &self.rule.to_string(), &by.to_string()])
+    /// The count of all keys of its rule for which there is no room, or of those beyond a share.
+    pub(crate) fn others(&self, of: By) -> Key {
+        Key::of(&["others", &self.stem.to_string(), &of.0.to_string()])
+    }
+}
+
+impl One {
+    /// Nothing is taken yet of what is asked for, under this key.
+    pub(crate) const fn of(ask: &Ask, key: Key, by: By) -> Self {
+        Self {
+            key,
+            what: ask.what,
+            new: false,
+            by,
+            word: 0,
+        }
+    }
+
+    /// What of a rate may be given back now: its own place in the line as far as it has not come, else what time has
+    /// given back already would come back twice, at the cost of those who were taken since.
+    pub(crate) fn owed(&self, interval: Micros, word: Micros, now: Micros) -> Micros {
+        let late = self.word.min(word).saturating_sub(now);
+        interval.min(late)
     }
 }
 
@@ -176,6 +205,16 @@ impl Counters {
         }
     }
 
+    /// In this process, with others.
+    #[cfg(test)]
+    pub(crate) fn of(local: Arc<Local>) -> Self {
+        Self {
+            local,
+            persist: None,
+            shared: None,
+        }
+    }
+
     /// In this process, and in a file of it.
     pub fn persisted(local: Arc<Local>, file: Option<Arc<Persist>>) -> Self {
         Self {
@@ -210,9 +249,18 @@ impl Counters {
         let Some(shared) = &self.shared else {
             return Ok(self.local.take(asks, now));
         };
-        let settled: SmallVec<[Ask; 4]> = asks.iter().map(|ask| shared.settle(ask, now)).collect();
+        let mut places: SmallVec<[Place; 4]> = SmallVec::new();
+        let settle = |ask| shared.settle(ask, now, &mut places);
+        let settled: SmallVec<[Ask; 4]> = asks.iter().map(settle).collect();
         match shared.redis.take_counts(&settled, call).await {
             Err(_) if shared.alone => {}
+            Ok(Err(refused)) => {
+                // Another rule refused: nothing is in the store, and its place is another's.
+                for place in places {
+                    shared.chosen.leave(&place);
+                }
+                return Ok(Err(refused));
+            }
             said => return said,
         }
         let mut said = self.local.take(asks, now);
@@ -238,13 +286,13 @@ impl Counters {
     }
 
     /// Gives back what was taken. Not waited for.
-    pub fn give_back(&self, taken: &Taken, call: u64) {
+    pub fn give_back(&self, taken: &Taken, call: u64, now: Micros) {
         match &self.shared {
-            None => self.local.give_back(taken),
+            None => self.local.give_back(taken, now),
             Some(shared) => {
                 let mut told = taken.clone();
                 if taken.alone {
-                    self.local.give_back(taken);
+                    self.local.give_back(taken, now);
                     told.of.retain(|one| {
                         matches!(one.what, What::Window { .. } | What::Rolling { .. })
                     });
@@ -270,11 +318,16 @@ impl Counters {
     }
 
     /// More was used of what was taken from, whatever is left. Not waited for.
-    pub fn charge(&self, taken: &Taken, key: Key, what: What, now: Micros) {
+    pub fn charge(&self, taken: &Taken, of: &One, what: What, now: Micros) {
         if self.shared.is_none() || taken.alone {
-            self.local.charge(key, what, now);
+            self.local.charge(of, what, now);
         }
-        self.tell(key, what);
+        self.tell(of.key, what);
+    }
+
+    /// How often something was used or given back that the store of all replicas was never told.
+    pub fn lost(&self) -> u64 {
+        self.shared.as_ref().map_or(0, |s| s.redis.lost_counts())
     }
 
     /// How full the counts are: those of this process up to `limit`, or of a shared store those that are `known`.
@@ -307,12 +360,13 @@ impl Counters {
 }
 
 impl Shared {
-    /// The same wish, where its caller has chosen too many keys, under the key of all others.
-    fn settle(&self, ask: &Ask, now: Micros) -> Ask {
-        let key = match ask.minted {
-            Some(by) => self.chosen.settle(ask, by, now),
-            None => ask.key,
-        };
+    /// The same wish, where too many such keys were made up, under the key of all others.
+    fn settle(&self, ask: &Ask, now: Micros, places: &mut SmallVec<[Place; 4]>) -> Ask {
+        if ask.by == By::NOBODY {
+            return *ask;
+        }
+        let (key, place) = self.chosen.settle(ask, now);
+        places.extend(place);
         Ask { key, ..*ask }
     }
 }

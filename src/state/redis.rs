@@ -118,6 +118,8 @@ struct Shared {
     news: Notify,
     /// What calls of this process hold at once.
     held: Mutex<Held>,
+    /// What was used or given back, and the store was never told.
+    lost: AtomicU64,
     /// Tests let the store's clock go ahead.
     shift: AtomicU64,
 }
@@ -208,6 +210,7 @@ impl Redis {
             notes: Mutex::new(vec![]),
             news: Notify::new(),
             held: Mutex::default(),
+            lost: AtomicU64::new(0),
             shift: AtomicU64::new(shift),
         });
         let this = Self {

@@ -95,7 +95,7 @@ impl Guard {
         for (one, rule) in self.taken.of.iter().zip(&self.rules) {
             let rule: &Rule = &inner.rules[usize::from(*rule)];
             if let Some(what) = rule.later(of, cost, now) {
-                inner.counters.charge(&self.taken, one.key, what, now);
+                inner.counters.charge(&self.taken, one, what, now);
             }
         }
     }
@@ -105,7 +105,8 @@ impl Guard {
             return;
         }
         if let Some(inner) = &self.limits.0 {
-            inner.counters.give_back(&self.taken, self.call);
+            let now = inner.clock.now();
+            inner.counters.give_back(&self.taken, self.call, now);
         }
     }
 }

@@ -2,7 +2,7 @@
 use std::{
     borrow::Cow,
     hash::{DefaultHasher, Hash, Hasher},
-    net::{IpAddr, Ipv6Addr},
+    net::Ipv6Addr,
 };
 
 use jiff::tz::TimeZone;
@@ -15,7 +15,7 @@ use crate::{
     policy::caller::Caller,
     state::{
         Key,
-        counters::{Ask, Micros, PARTS, What},
+        counters::{Ask, By, Micros, PARTS, What},
     },
 };
 
@@ -26,10 +26,14 @@ pub(super) struct Rule {
     /// None is all.
     operations: Vec<Op>,
     kind: Kind,
-    /// Whether callers can make up keys of it.
-    mintable: bool,
-    /// What all its keys begin with.
-    stem: String,
+    /// Whether callers choose a part of its keys.
+    chosen: bool,
+    /// Whether a caller's name is a part of its keys.
+    named: bool,
+    /// All that says what its counts mean: what differs in it is another count.
+    stem: Key,
+    /// The same, which all its keys begin with.
+    first: String,
 }
 
 pub(super) enum Kind {
@@ -62,12 +66,14 @@ impl Rule {
         let operations = said.matching.operations.iter();
         let kind = Kind::new(said);
         let choose = |part: &Part| matches!(part, Part::Context | Part::Route(_));
+        let stem = stem(said, &kind);
         Self {
-            // What has another kind is another count.
-            stem: format!("{}{}", kind.letter(), said.name),
+            first: stem.to_string(),
+            stem,
             name: said.name.clone(),
             operations: operations.filter_map(|name| Op::named(name)).collect(),
-            mintable: said.key.iter().any(choose),
+            chosen: said.key.iter().any(choose),
+            named: said.key.contains(&Part::Caller),
             key: said.key.clone(),
             kind,
         }
@@ -82,7 +88,9 @@ impl Rule {
         Some(Ask {
             key: self.key_of(asked),
             rule: u8::try_from(number).unwrap_or(u8::MAX),
-            minted: self.mintable.then(|| digest(asked)),
+            stem: self.stem,
+            by: self.by(asked.caller),
+            chosen: self.chosen,
             what,
         })
     }
@@ -99,6 +107,24 @@ impl Rule {
         }
     }
 
+    /// Who could have made its keys up.
+    fn by(&self, caller: &Caller) -> By {
+        if caller.verified {
+            return if self.chosen {
+                By::known(digest(&caller.name))
+            } else {
+                By::NOBODY
+            };
+        }
+        if !self.chosen && !self.named {
+            return By::NOBODY;
+        }
+        By::anybody(match network(caller, 48) {
+            Some(site) => Some(digest(&site)),
+            None => self.chosen.then(|| digest(&caller.name)),
+        })
+    }
+
     fn key_of(&self, asked: &Asked<'_>) -> Key {
         let mut owned: SmallVec<[String; 2]> = SmallVec::new();
         for part in &self.key {
@@ -109,8 +135,7 @@ impl Rule {
         let who = who(asked.caller);
         let mut parameters = owned.iter();
         let mut parts: SmallVec<[&str; 8]> = SmallVec::new();
-        parts.push("limit");
-        parts.push(&self.stem);
+        parts.push(&self.first);
         for part in &self.key {
             parts.push(match part {
                 Part::Caller => &who,
@@ -208,21 +233,6 @@ impl Kind {
         }
     }
 
-    const fn letter(&self) -> char {
-        match self {
-            Self::Rate { .. } => 'r',
-            Self::Quota {
-                window: Window::Calendar(_),
-                ..
-            } => 'q',
-            Self::Quota {
-                window: Window::Rolling(_),
-                ..
-            } => 'w',
-            Self::AtOnce { .. } => 'c',
-        }
-    }
-
     /// What a call takes, if it takes anything of this.
     fn what(&self, asked: &Asked<'_>, now: Micros) -> Option<What> {
         match self {
@@ -279,23 +289,46 @@ impl Window {
     }
 }
 
-/// The caller's name. One that is known by its address alone has a whole /64 of IPv6, and can have as many names.
-fn who(caller: &Caller) -> Cow<'_, str> {
-    if let Some(address) = caller.name.strip_prefix("peer:")
-        && let Ok(IpAddr::V6(address)) = address.parse::<IpAddr>()
-    {
-        let network = Ipv6Addr::from(address.to_bits() >> 64 << 64);
-        return format!("peer:{network}/64").into();
-    }
-    Cow::Borrowed(&caller.name)
+/// All that gives a count its meaning: the rule, what it counts and how, and which parts its keys have. How much there
+/// is of it may change.
+fn stem(said: &config::Rule, kind: &Kind) -> Key {
+    let counts = match kind {
+        // Its word is a time, and what that means in calls goes by its interval.
+        Kind::Rate { interval, .. } => format!("rate {interval}"),
+        Kind::Quota { of, window, .. } => {
+            let quota = said.quota.clone().unwrap_or_default();
+            let per = String::from(quota.per);
+            match window {
+                Window::Calendar(_) => format!("quota {of:?} {per} {}", quota.time_zone),
+                Window::Rolling(_) => format!("quota {of:?} {per}"),
+            }
+        }
+        Kind::AtOnce { of, .. } => format!("at once {of:?}"),
+    };
+    let parts: Vec<String> = said.key.iter().map(ToString::to_string).collect();
+    let mut all = vec!["limit", &said.name, &counts];
+    all.extend(parts.iter().map(String::as_str));
+    Key::of(&all)
 }
 
-/// Who chooses keys; never 0, which is nobody.
-fn digest(asked: &Asked<'_>) -> u32 {
+/// The caller's name. One that is known by its address alone has a whole /64 of IPv6, and can have as many names.
+fn who(caller: &Caller) -> Cow<'_, str> {
+    network(caller, 64).map_or(Cow::Borrowed(&*caller.name), Cow::Owned)
+}
+
+/// The network of so many bits that a caller is of who is known by its address of IPv6 alone.
+fn network(caller: &Caller, bits: u8) -> Option<String> {
+    let address = caller.name.strip_prefix("peer:")?;
+    let address: Ipv6Addr = address.parse().ok()?;
+    let rest = 128 - bits;
+    let network = Ipv6Addr::from(address.to_bits() >> rest << rest);
+    Some(format!("peer:{network}/{bits}"))
+}
+
+fn digest(name: &str) -> u32 {
     let mut hash = DefaultHasher::new();
-    who(asked.caller).hash(&mut hash);
-    let hash = hash.finish();
-    u32::try_from(hash >> 33).unwrap_or(u32::MAX) | 1
+    name.hash(&mut hash);
+    u32::try_from(hash.finish() >> 32).unwrap_or(u32::MAX)
 }
 
 fn micros(time: std::time::Duration) -> Micros {

@@ -324,3 +324,104 @@ async fn usage_is_told_by_key() {
         ("caller=ann context=c", 2, Some(60))
     );
 }
+
+/// Two limits that count in one place, the second after the settings were changed.
+fn changed(before: &str, after: &str) -> (Limits, Limits) {
+    let first = limits(NOON, &format!("[{before}]"));
+    let second = limits(NOON, &format!("[{after}]"));
+    let (Limits(Some(ours)), Limits(Some(theirs))) = (first, second) else {
+        panic!("both have a rule")
+    };
+    let (ours, mut theirs) = (
+        Arc::into_inner(ours).unwrap(),
+        Arc::into_inner(theirs).unwrap(),
+    );
+    let counters = Arc::new(Local::new(1000, 100));
+    let ours = Inner {
+        counters: Counters::of(counters.clone()),
+        ..ours
+    };
+    theirs.counters = Counters::of(counters);
+    (Limits(Some(Arc::new(ours))), Limits(Some(Arc::new(theirs))))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_counts_something_else_is_another_count() {
+    let rule = |key: &str, kind: &str| format!("{{name: r, key: [{key}], {kind}}}");
+    let day = rule("context", "quota: {limit: 1, per: day}");
+    for other in [
+        rule("context", "quota: {limit: 1, per: month}"),
+        rule("context", "quota: {limit: 1, per: hour}"),
+        rule(
+            "context",
+            "quota: {limit: 1, per: day, time_zone: Asia/Tokyo}",
+        ),
+        rule(
+            "context",
+            "quota: {of: request_bytes, limit: 100, per: day}",
+        ),
+        rule("context", "quota: {limit: 1, per: rolling 1h}"),
+        rule("context", "rate: {limit: 1, per: 1h}"),
+        rule("caller", "quota: {limit: 1, per: day}"),
+        rule("route.room", "quota: {limit: 1, per: day}"),
+    ] {
+        let (first, second) = changed(&day, &other);
+        // All parts of keys have one value.
+        op(&first, "value of room", Op::Send, "value of room")
+            .await
+            .unwrap();
+        op(&first, "value of room", Op::Send, "value of room")
+            .await
+            .unwrap_err();
+        let said = op(&second, "value of room", Op::Send, "value of room").await;
+        assert!(said.is_ok(), "{other}");
+    }
+    for (before, after) in [("rolling 1h", "rolling 2h"), ("rolling 24h", "rolling 1h")] {
+        let per = |per| rule("context", &format!("quota: {{limit: 1, per: {per}}}"));
+        let (first, second) = changed(&per(before), &per(after));
+        op(&first, "ann", Op::Send, "c").await.unwrap();
+        op(&second, "ann", Op::Send, "c").await.unwrap();
+    }
+    // How much there is may change, and what was used stays.
+    let (first, second) = changed(&day, &rule("context", "quota: {limit: 2, per: day}"));
+    op(&first, "ann", Op::Send, "c").await.unwrap();
+    op(&second, "ann", Op::Send, "c").await.unwrap();
+    op(&second, "ann", Op::Send, "c").await.unwrap_err();
+}
+
+#[tokio::test(start_paused = true)]
+async fn made_up_callers_leave_room_for_those_who_are_known() {
+    let rule = "[{name: r, key: [caller], rate: {limit: 1, per: 1h}}]";
+    let limits = limits(NOON, rule); // of 1000 keys
+    let mut admitted = 0;
+    for n in 0..2_000 {
+        let address = format!("peer:2001:db8:7:{n:x}::1"); // one /48
+        admitted += u32::from(sends(&limits, &address).await.is_ok());
+    }
+    assert_eq!(
+        admitted,
+        32 + 1,
+        "a sixteenth of a half, and the others together"
+    );
+    for n in 0..2_000 {
+        let address = format!("peer:10.0.{}.{}", n / 256, n % 256);
+        admitted += u32::from(sends(&limits, &address).await.is_ok());
+    }
+    assert_eq!(admitted, 500 + 1, "a half, and its others together");
+    for n in 0..400 {
+        let who = Caller {
+            verified: true,
+            ..caller(&format!("key:{n}"))
+        };
+        let asked = Asked {
+            caller: &who,
+            op: Op::Send,
+            dialect: "J10",
+            context: None,
+            parameter: &|_| None,
+            bytes: 1,
+        };
+        let mut guard = limits.take(&asked).await.unwrap().unwrap();
+        guard.goes_out();
+    }
+}

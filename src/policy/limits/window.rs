@@ -131,6 +131,61 @@ mod tests {
         }
     }
 
+    /// A year and more, window after window: each begins where the one before it ended, at a midnight there, and is
+    /// the same whenever one asks in it.
+    #[test]
+    fn windows_follow_each_other_without_a_gap_wherever_clocks_change() {
+        for zone in [
+            "UTC",
+            "Europe/Berlin",
+            "America/New_York",
+            "America/Sao_Paulo",   // changed at midnight until 2019
+            "Australia/Lord_Howe", // by half an hour
+            "Asia/Kathmandu",
+            "Pacific/Apia", // had no 30 December in 2011
+        ] {
+            let there = TimeZone::get(zone).unwrap();
+            for (from, per, windows) in [
+                ("2011-01-31T23:59:59.999999Z", Per::Month, 24),
+                ("2011-01-31T12:00:00Z", Per::Day, 800),
+                ("2018-01-31T12:00:00Z", Per::Day, 500),
+                ("2018-10-01T00:00:00Z", Per::Hour, 24 * 220),
+                ("2023-12-31T23:59:59Z", Per::Month, 15),
+            ] {
+                let at: Timestamp = from.parse().unwrap();
+                let mut now = at.as_microsecond().cast_unsigned();
+                let mut before = None;
+                for _ in 0..windows {
+                    let (start, end) = window(per, &there, now).unwrap();
+                    assert!((start..end).contains(&now), "{zone} {from}");
+                    // Clocks that are set by half an hour cut an hour of the wall short.
+                    let cut = per == Per::Hour;
+                    let follows = |b| b == start || cut && b > start;
+                    assert!(before.is_none_or(follows), "{zone} {from}");
+                    for inside in [now, now.midpoint(end), end - 1] {
+                        assert_eq!(window(per, &there, inside), Some((start, end)), "{zone}");
+                    }
+                    let begins = Timestamp::from_microsecond(start.cast_signed()).unwrap();
+                    let begins = begins.to_zoned(there.clone());
+                    match per {
+                        Per::Month => assert_eq!(begins.day(), 1, "{zone} {begins}"),
+                        Per::Day => assert_eq!(begins, begins.start_of_day().unwrap()),
+                        Per::Hour | Per::Rolling(_) => {}
+                    }
+                    (before, now) = (Some(end), end);
+                }
+            }
+        }
+        // From the 31st into a month that has none.
+        for (now, next) in [("2026-01-31", 28), ("2024-01-31", 29), ("2026-03-31", 30)] {
+            let last: Zoned = format!("{now}T23:59:59[Asia/Tokyo]").parse().unwrap();
+            let zone = last.time_zone().clone();
+            let (_, end) = window(Per::Month, &zone, micros(&last).unwrap()).unwrap();
+            let (start, end) = window(Per::Month, &zone, end).unwrap();
+            assert_eq!((end - start) / HOUR.cast_unsigned(), next * 24, "{now}");
+        }
+    }
+
     #[test]
     fn hours_are_those_of_the_wall() {
         let there = at(Per::Hour, "2026-05-01T10:29:59[Asia/Kolkata]");

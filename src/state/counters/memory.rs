@@ -1,14 +1,18 @@
 //! Counts of one process: sharded maps under short locks. A call locks the shards of all its counts, in their order,
 //! looks at all, and then takes from all.
 //!
-//! A count that is at rest says nothing that an absent one does not, and is forgotten. What is left is bounded: beyond
-//! `keys`, new ones of a rule count together, and so do those beyond `share` that one caller chose itself. So whoever
-//! makes up keys gains nothing by it and takes no count from others.
+//! A count that is at rest says nothing that an absent one does not, and is forgotten: within a minute, and at once where
+//! there is no room. What is left is bounded: beyond `keys`, new ones of a rule count together, and so do
+//!
+//! - those beyond half of `keys` that anybody can make up, and what one group of them has beyond a sixteenth of that,
+//! - those beyond `share` that one caller chose itself.
+//!
+//! So whoever makes up keys gains nothing by it and takes no count from others.
 //!
 //! Memory: a rate takes a slot of 32 bytes, another count one of 48, and a map is never emptier than 7 of 16 slots
-//! while it grows: at most 80 and 112 bytes a key, and 152 more for a rolling window.
+//! while it grows: at most 80 and 112 bytes a key, and 152 more for a rolling window. Each group takes 22 more.
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
 };
 
@@ -17,7 +21,7 @@ use smallvec::SmallVec;
 
 mod shard;
 
-use super::{Ask, Level, Micros, One, Refused, Taken, What, saved::Saved};
+use super::{Ask, By, Level, Micros, One, Refused, Taken, What, saved::Saved};
 use crate::state::{Key, persist};
 use shard::{Count, Kept, Shard, Word};
 
@@ -25,6 +29,11 @@ use shard::{Count, Kept, Shard, Word};
 const SHARDS: usize = 64;
 /// When to come again who finds too many at once: nobody knows, so a moment.
 const MOMENT: Micros = 1_000_000;
+/// What one group may have of the places for keys that anybody can make up.
+const GROUPS: usize = 16;
+/// So many counts are looked at for one that finds no room, and each at most once a second.
+const LOOKS: usize = 4096;
+const SECOND: Micros = 1_000_000;
 
 /// The counts of this process.
 pub struct Local {
@@ -33,12 +42,22 @@ pub struct Local {
     held: AtomicUsize,
     keys: usize,
     share: u32,
-    /// How many keys callers chose.
-    minted: Mutex<HashMap<u32, u32>>,
+    /// Those of them that anybody can make up.
+    open: AtomicUsize,
+    /// How many keys each group has.
+    groups: Mutex<HashMap<By, u32>>,
+    /// Since when, and how often, shards were swept because there was no room.
+    hurry: Mutex<(Micros, usize)>,
     /// The shard that is swept next.
     sweep: AtomicUsize,
     /// Whether changes are noted, for who saves them.
     saves: AtomicBool,
+}
+
+/// A place for a key of another store.
+pub(super) struct Place {
+    key: Key,
+    rest: Micros,
 }
 
 type Locked<'a> = SmallVec<[(usize, MutexGuard<'a, Shard>); 2]>;
@@ -55,7 +74,9 @@ impl Local {
             held: AtomicUsize::new(0),
             keys,
             share: u32::try_from(share).unwrap_or(u32::MAX),
-            minted: Mutex::default(),
+            open: AtomicUsize::new(0),
+            groups: Mutex::default(),
+            hurry: Mutex::default(),
             sweep: AtomicUsize::new(0),
             saves: AtomicBool::new(false),
         }
@@ -65,10 +86,9 @@ impl Local {
     pub fn take(&self, asks: &[Ask], now: Micros) -> Result<Taken, Refused> {
         let mut of: SmallVec<[One; 2]> = asks
             .iter()
-            .map(|ask| One {
-                key: self.settle_on(ask),
-                what: ask.what,
-                new: false,
+            .map(|ask| {
+                let (key, by) = self.settle_on(ask, now);
+                One::of(ask, key, by)
             })
             .collect();
         let mut locked = self.lock(of.iter().map(|one| one.key));
@@ -85,16 +105,14 @@ impl Local {
             return Err(refused);
         }
         let saves = self.saves.load(Relaxed);
-        for (one, ask) in of.iter_mut().zip(asks) {
-            let by = ask.minted.filter(|_| one.key == ask.key).unwrap_or(0);
+        for one in &mut of {
             let shard = find(&mut locked, one.key);
-            one.new = shard.take(one, by, now);
+            one.new = shard.take(one, now);
             if saves {
                 shard.changed.insert(one.key);
             }
             if one.new {
-                self.held.fetch_add(1, Relaxed);
-                self.count_minted(by, 1);
+                self.came(one.by);
             }
         }
         Ok(Taken {
@@ -104,50 +122,126 @@ impl Local {
         })
     }
 
-    /// The key that a wish is counted under: its own, where there is one already or there is room.
-    fn settle_on(&self, ask: &Ask) -> Key {
-        let full = self.held.load(Relaxed) >= self.keys;
-        let greedy = ask.minted.filter(|by| self.minted_by(*by) >= self.share);
-        if !full && greedy.is_none() || self.shards[place(ask.key)].lock().has(ask) {
-            return ask.key;
+    /// The key that a wish is counted under, and who could have made it up: its own, where there is one already or
+    /// there is room.
+    fn settle_on(&self, ask: &Ask, now: Micros) -> (Key, By) {
+        let free = ask.by == By::NOBODY && self.beyond(ask).is_none();
+        if free || self.shards[place(ask.key)].lock().has(ask) {
+            return (ask.key, ask.by);
         }
-        ask.others(greedy.filter(|_| !full).unwrap_or(0))
+        match self.make_room(ask, now) {
+            None => (ask.key, ask.by),
+            Some(others) => (ask.others(others), ask.by.all()),
+        }
     }
 
-    /// The key to count a chosen one under in another store, and a place for it here while that may say anything.
-    pub(super) fn settle(&self, ask: &Ask, by: u32, now: Micros) -> Key {
+    /// Where there is no room for one more, with whom it counts.
+    fn beyond(&self, ask: &Ask) -> Option<By> {
+        let half = self.keys / 2;
+        let open = ask.by.is_open();
+        if self.held.load(Relaxed) >= self.keys || open && self.open.load(Relaxed) >= half {
+            return Some(ask.by.all());
+        }
+        if !ask.by.has_share() {
+            return None;
+        }
+        let most = if open {
+            u32::try_from(half.div_ceil(GROUPS)).unwrap_or(u32::MAX)
+        } else {
+            u32::MAX
+        };
+        let most = if ask.chosen {
+            most.min(self.share)
+        } else {
+            most
+        };
+        let has = self.groups.lock().get(&ask.by).copied().unwrap_or(0);
+        (has >= most).then_some(ask.by)
+    }
+
+    /// Where there is no room, what is at rest goes first. Nothing, if there is room then.
+    fn make_room(&self, ask: &Ask, now: Micros) -> Option<By> {
+        let mut looked = 0;
+        loop {
+            let beyond = self.beyond(ask)?;
+            if looked >= LOOKS || !self.may_hurry(now) {
+                return Some(beyond);
+            }
+            looked += self.tick(now).max(1);
+        }
+    }
+
+    /// Each shard once a second, however many newcomers find no room.
+    fn may_hurry(&self, now: Micros) -> bool {
+        let mut hurry = self.hurry.lock();
+        if now.abs_diff(hurry.0) >= SECOND {
+            *hurry = (now, 0);
+        }
+        hurry.1 += 1;
+        hurry.1 <= SHARDS
+    }
+
+    /// The key to count a wish under in another store, and a place for it here while that may say anything, if it has
+    /// none yet.
+    pub(super) fn settle(&self, ask: &Ask, now: Micros) -> (Key, Option<Place>) {
         let interval = ask.what.lasts(now);
         let what = What::Rate {
             interval,
             tolerance: 0,
         };
-        let key = self.settle_on(&Ask { what, ..*ask });
-        if key == ask.key {
-            let rest = now.saturating_add(interval);
-            let mut shard = self.shards[place(key)].lock();
-            let new = shard.rates.insert(key, Word { rest, by }).is_none();
-            drop(shard);
-            if new {
-                self.held.fetch_add(1, Relaxed);
-                self.count_minted(by, 1);
-            }
+        let (key, by) = self.settle_on(&Ask { what, ..*ask }, now);
+        if key != ask.key {
+            return (key, None);
         }
-        key
+        let rest = now.saturating_add(interval);
+        let mut shard = self.shards[place(key)].lock();
+        let new = shard.rates.insert(key, Word { rest, by }).is_none();
+        drop(shard);
+        if new {
+            self.came(by);
+        }
+        (key, new.then_some(Place { key, rest }))
     }
 
-    fn minted_by(&self, by: u32) -> u32 {
-        self.minted.lock().get(&by).copied().unwrap_or(0)
+    /// A place that nothing came of, unless somebody else has come to it since.
+    pub(super) fn leave(&self, of: &Place) {
+        let mut shard = self.shards[place(of.key)].lock();
+        let word = shard.rates.get(&of.key);
+        let Some(by) = word.filter(|w| w.rest == of.rest).map(|w| w.by) else {
+            return;
+        };
+        shard.rates.remove(&of.key);
+        drop(shard);
+        self.held.fetch_sub(1, Relaxed);
+        self.went(by, 1);
     }
 
-    fn count_minted(&self, by: u32, more: i32) {
-        if by == 0 {
+    fn came(&self, by: By) {
+        self.held.fetch_add(1, Relaxed);
+        if by.is_open() {
+            self.open.fetch_add(1, Relaxed);
+        }
+        if by.has_share() {
+            *self.groups.lock().entry(by).or_default() += 1;
+        }
+    }
+
+    fn went(&self, by: By, many: u32) {
+        if by.is_open() {
+            self.open.fetch_sub(many as usize, Relaxed);
+        }
+        if !by.has_share() {
             return;
         }
-        let mut counts = self.minted.lock();
-        let count = counts.entry(by).or_default();
-        *count = count.saturating_add_signed(more);
-        if *count == 0 {
-            counts.remove(&by);
+        let mut groups = self.groups.lock();
+        if let Entry::Occupied(mut count) = groups.entry(by) {
+            *count.get_mut() = count.get().saturating_sub(many);
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+        if groups.capacity() > 4 * groups.len() + 1024 {
+            groups.shrink_to_fit();
         }
     }
 
@@ -161,10 +255,10 @@ impl Local {
     }
 
     /// Gives back what was taken.
-    pub fn give_back(&self, taken: &Taken) {
+    pub fn give_back(&self, taken: &Taken, now: Micros) {
         for one in &taken.of {
             let mut shard = self.shards[place(one.key)].lock();
-            shard.give_back(one, taken.at);
+            shard.give_back(one, taken.at, now);
             if self.saves.load(Relaxed) {
                 shard.changed.insert(one.key);
             }
@@ -182,18 +276,13 @@ impl Local {
     }
 
     /// More was used of a window that was taken from, whatever is left of it.
-    pub fn charge(&self, key: Key, what: What, now: Micros) {
-        let mut shard = self.shards[place(key)].lock();
-        let one = One {
-            key,
-            what,
-            new: false,
-        };
-        if shard.take(&one, 0, now) {
-            self.held.fetch_add(1, Relaxed); // it was at rest in between
+    pub fn charge(&self, of: &One, what: What, now: Micros) {
+        let mut shard = self.shards[place(of.key)].lock();
+        if shard.take(&mut One { what, ..*of }, now) {
+            self.came(of.by); // it was at rest in between
         }
         if self.saves.load(Relaxed) {
-            shard.changed.insert(key);
+            shard.changed.insert(of.key);
         }
     }
 
@@ -217,7 +306,10 @@ impl Local {
             slots(shard.rates.capacity()) * (size_of::<(Key, Word)>() + 1)
                 + slots(shard.others.capacity()) * (size_of::<(Key, Count)>() + 1)
         };
-        self.shards.iter().map(of).sum()
+        let groups = (self.groups.lock().capacity() * 8)
+            .div_ceil(7)
+            .next_power_of_two();
+        self.shards.iter().map(of).sum::<usize>() + groups * (size_of::<(By, u32)>() + 1)
     }
 
     /// Keys that are kept.
@@ -225,14 +317,10 @@ impl Local {
         self.held.load(Relaxed)
     }
 
-    /// Forgets what is at rest, in one shard.
-    pub fn tick(&self, now: Micros) {
+    /// Forgets what is at rest, in one shard. Says how many were looked at.
+    pub fn tick(&self, now: Micros) -> usize {
         let next = self.sweep.fetch_add(1, Relaxed) % SHARDS;
-        self.sweep(next, now);
-    }
-
-    fn sweep(&self, next: usize, now: Micros) {
-        let mut gone: HashMap<u32, i32> = HashMap::new();
+        let mut gone: HashMap<By, u32> = HashMap::new();
         let mut shard = self.shards[next].lock();
         let shard = &mut *shard;
         let saves = self.saves.load(Relaxed);
@@ -243,7 +331,7 @@ impl Local {
                 shard.changed.insert(*key);
             }
             if !keep {
-                *gone.entry(word.by).or_default() -= 1;
+                *gone.entry(word.by).or_default() += 1;
             }
             keep
         });
@@ -253,15 +341,16 @@ impl Local {
                 shard.changed.insert(*key);
             }
             if !keep {
-                *gone.entry(count.by).or_default() -= 1;
+                *gone.entry(count.by).or_default() += 1;
             }
             keep
         });
         self.held.fetch_sub(before - shard.len(), Relaxed);
         shard.shrink();
-        for (by, less) in gone {
-            self.count_minted(by, less);
+        for (by, many) in gone {
+            self.went(by, many);
         }
+        before
     }
 }
 
@@ -308,8 +397,7 @@ impl persist::Kept for Local {
             }
         };
         if kept {
-            self.held.fetch_add(1, Relaxed);
-            self.count_minted(by, 1);
+            self.came(by);
         }
         kept
     }

@@ -1,5 +1,5 @@
 //! What of a count outlives the process, as bytes: its kind, who chose it, and its numbers.
-use super::{Micros, Ring, ring::KEPT};
+use super::{By, Micros, Ring, ring::KEPT};
 
 /// A count, as it is saved. What is held at once ends with the process.
 #[derive(Clone, Debug)]
@@ -13,11 +13,11 @@ pub(super) enum Saved {
 const LONGEST: usize = 1 + 4 + 8 * (2 + KEPT);
 
 impl Saved {
-    pub(super) fn write(&self, by: u32) -> Vec<u8> {
+    pub(super) fn write(&self, by: By) -> Vec<u8> {
         let mut out = Vec::with_capacity(LONGEST);
         let mut put = |kind: u8, numbers: &[u64]| {
             out.push(kind);
-            out.extend_from_slice(&by.to_le_bytes());
+            out.extend_from_slice(&by.0.to_le_bytes());
             for number in numbers {
                 out.extend_from_slice(&number.to_le_bytes());
             }
@@ -36,7 +36,7 @@ impl Saved {
     }
 
     /// `None` if it is not what `write` writes.
-    pub(super) fn read(bytes: &[u8]) -> Option<(Self, u32)> {
+    pub(super) fn read(bytes: &[u8]) -> Option<(Self, By)> {
         let (kind, rest) = bytes.split_first()?;
         let (by, rest) = rest.split_first_chunk::<4>()?;
         let (numbers, odd) = rest.as_chunks::<8>();
@@ -53,7 +53,8 @@ impl Saved {
             },
             _ => return None,
         };
-        odd.is_empty().then_some((saved, u32::from_le_bytes(*by)))
+        odd.is_empty()
+            .then_some((saved, By(u32::from_le_bytes(*by))))
     }
 }
 
@@ -74,9 +75,9 @@ mod tests {
             },
             Saved::Rolling { part: 3, ring },
         ] {
-            let bytes = saved.write(77);
+            let bytes = saved.write(By(77));
             let (read, by) = Saved::read(&bytes).unwrap();
-            assert_eq!((read.write(77), by), (bytes.clone(), 77));
+            assert_eq!((read.write(By(77)), by), (bytes.clone(), By(77)));
             for cut in 0..bytes.len() {
                 assert!(Saved::read(&bytes[..cut]).is_none(), "{saved:?} {cut}");
             }

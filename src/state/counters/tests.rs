@@ -19,7 +19,9 @@ fn ask(rule: u8, name: &str, what: What) -> Ask {
     Ask {
         key: key(name),
         rule,
-        minted: None,
+        stem: key(&rule.to_string()),
+        by: By::NOBODY,
+        chosen: false,
         what,
     }
 }
@@ -143,14 +145,14 @@ fn what_is_given_back_is_there_again() {
     for _ in 0..100 {
         let taken = counts.take(&all, NOW).unwrap();
         counts.take(&all, NOW).unwrap_err();
-        counts.give_back(&taken);
+        counts.give_back(&taken, NOW);
     }
     let taken = counts.take(&all, NOW).unwrap();
     counts.take(&all, NOW).unwrap_err();
     // Nothing comes back into a window that began later.
     let next = [ask(1, "window", window(until + 60 * SECOND, 20, 20))];
     counts.take(&next, until + 1).unwrap();
-    counts.give_back(&taken);
+    counts.give_back(&taken, NOW);
     counts.take(&next, until + 2).unwrap_err();
 }
 
@@ -173,13 +175,17 @@ fn what_is_charged_later_is_refused_only_when_nothing_is_left() {
     let counts = roomy();
     let until = NOW + 60 * SECOND;
     let open = [ask(0, "bytes", window(until, 100, 0))];
+    let charge = |name: &str, what| {
+        let wish = ask(0, name, what);
+        counts.charge(&One::of(&wish, wish.key, wish.by), what, NOW);
+    };
     counts.take(&open, NOW).unwrap();
-    counts.charge(key("bytes"), window(until, 100, 99), NOW);
+    charge("bytes", window(until, 100, 99));
     counts.take(&open, NOW).unwrap();
-    counts.charge(key("bytes"), window(until, 100, 5000), NOW);
+    charge("bytes", window(until, 100, 5000));
     counts.take(&open, NOW).unwrap_err();
     // Also from nothing: it was swept in between.
-    counts.charge(key("swept"), window(until, 100, 100), NOW);
+    charge("swept", window(until, 100, 100));
     counts
         .take(&[ask(0, "swept", open[0].what)], NOW)
         .unwrap_err();
@@ -261,9 +267,7 @@ fn a_million_keys_take_the_memory_that_is_said() {
     let key = |n: u32| Key::of(&["many", &n.to_string()]);
     let one = |n| Ask {
         key: key(n),
-        rule: 0,
-        minted: None,
-        what: rate(SECOND, 1),
+        ..ask(0, "", rate(SECOND, 1))
     };
     for n in 0..1_000_000 {
         counts.take(&[one(n)], NOW).unwrap();
@@ -290,9 +294,9 @@ fn who_makes_up_keys_gains_nothing_and_harms_nobody() {
     let counts = Local::new(1_000, 10);
     let chosen = |by: u32, name: &str| Ask {
         key: Key::of(&["chosen", &by.to_string(), name]),
-        rule: 3,
-        minted: Some(by),
-        what: rate(SECOND, 1),
+        by: By::known(by),
+        chosen: true,
+        ..ask(3, "", rate(SECOND, 1))
     };
     let admitted = (0..10_000)
         .filter(|n| counts.take(&[chosen(5, &n.to_string())], NOW).is_ok())
@@ -310,4 +314,139 @@ fn who_makes_up_keys_gains_nothing_and_harms_nobody() {
         .filter(|n| counts.take(&[chosen(5, &n.to_string())], later).is_ok())
         .count();
     assert_eq!(admitted, 11);
+}
+
+/// What the peers of one network ask for under keys that they make up.
+fn made_up(network: Option<u32>, name: &str, what: What) -> Ask {
+    Ask {
+        by: By::anybody(network),
+        ..ask(3, name, what)
+    }
+}
+
+#[test]
+fn what_anybody_makes_up_leaves_half_of_the_places_to_who_is_known() {
+    let counts = Local::new(1_000, 1_000);
+    let hour = rate(3600 * SECOND, 1);
+    let takes = |ask| counts.take(&[ask], NOW).is_ok();
+    let made = (0..10_000).filter(|n| takes(made_up(None, &format!("made {n}"), hour)));
+    assert_eq!(made.count(), 501); // half, and the others together
+    // Who is known has the other half, and none of them is an other.
+    let known = (0..499).filter(|n| takes(ask(3, &format!("known {n}"), hour)));
+    assert_eq!(known.count(), 499);
+    assert_eq!(counts.held(), 1_000);
+    // Beyond, who is known shares one count with the known alone.
+    assert!(takes(ask(3, "one more", hour)));
+    assert!(!takes(ask(3, "and more", hour)));
+}
+
+#[test]
+fn one_network_has_a_sixteenth_of_that_half() {
+    let counts = Local::new(3_200, 3_200);
+    let hour = rate(3600 * SECOND, 1);
+    let takes = |ask| counts.take(&[ask], NOW).is_ok();
+    let made = (0..5_000).filter(|n| takes(made_up(Some(7), &format!("a {n}"), hour)));
+    assert_eq!(made.count(), 101);
+    assert!(takes(made_up(Some(9), "another network", hour)));
+    assert!(takes(made_up(None, "an address of IPv4", hour)));
+    assert!(!takes(made_up(Some(7), "a 3", hour)));
+}
+
+#[test]
+fn what_is_at_rest_goes_where_room_is_needed() {
+    for by in [By::NOBODY, By::anybody(None), By::anybody(Some(7))] {
+        let counts = Local::new(1_000, 1_000);
+        let takes = |n: u64, now| {
+            let wish = Ask {
+                by,
+                ..ask(3, &n.to_string(), rate(SECOND, 1))
+            };
+            counts.take(&[wish], now).is_ok()
+        };
+        let first = (0..2_000).filter(|n| takes(*n, NOW)).count();
+        // Nothing is at rest, so that the next finds no room; a second later all is.
+        assert!(!takes(5_000, NOW + SECOND / 2));
+        let later = NOW + 2 * SECOND;
+        let next = (10_000..12_000).filter(|n| takes(*n, later)).count();
+        assert_eq!(next, first, "{by:?}");
+    }
+}
+
+#[test]
+fn the_others_of_two_rules_are_two_counts() {
+    let counts = Local::new(1, 1);
+    counts.take(&[ask(0, "first", FOUR)], NOW).unwrap();
+    let until = NOW + 60 * SECOND;
+    let quota = |rule, name: &str| counts.take(&[ask(rule, name, window(until, 1, 1))], NOW);
+    quota(1, "a").unwrap();
+    quota(1, "b").unwrap_err();
+    quota(2, "c").unwrap();
+    counts.take(&[ask(3, "d", FOUR)], NOW).unwrap();
+}
+
+#[test]
+fn what_time_gave_back_does_not_come_back_twice() {
+    let counts = roomy();
+    let calls = [ask(0, "a", rate(SECOND, 2))];
+    let early = counts.take(&calls, NOW).unwrap();
+    // It has long been regrown when two others take all that there is.
+    let late = NOW + 60 * SECOND;
+    counts.take(&calls, late).unwrap();
+    counts.take(&calls, late).unwrap();
+    counts.give_back(&early, late);
+    let refused = counts.take(&calls, late).unwrap_err();
+    assert_eq!(refused.wait, SECOND);
+    // What is half regrown gives back the other half.
+    let counts = roomy();
+    let early = counts.take(&calls, NOW).unwrap();
+    counts.take(&calls, NOW + SECOND / 2).unwrap();
+    counts.give_back(&early, NOW + SECOND / 2);
+    counts.take(&calls, NOW + SECOND / 2).unwrap();
+    let refused = counts.take(&calls, NOW + SECOND / 2).unwrap_err();
+    assert_eq!(refused.wait, SECOND, "as if the first had never been");
+}
+
+proptest! {
+    /// Whichever call is given back, and whenever: those that stay taken conform to the rate without it.
+    #[test]
+    fn a_rate_admits_no_more_for_what_is_given_back(
+        steps in proptest::collection::vec(0..3_000_000_u64, 2..60),
+        gives in any::<prop::sample::Index>(),
+        which in any::<prop::sample::Index>(),
+    ) {
+        let gives = gives.index(steps.len());
+        let counts = roomy();
+        let burst = 4;
+        let calls = [ask(0, "a", rate(SECOND, burst))];
+        let mut now = NOW;
+        let mut taken: Vec<Taken> = vec![];
+        for (n, passed) in steps.into_iter().enumerate() {
+            now += passed / 4;
+            if n == gives && !taken.is_empty() {
+                let gone = taken.remove(which.index(taken.len()));
+                counts.give_back(&gone, now);
+            } else if let Ok(one) = counts.take(&calls, now) {
+                taken.push(one);
+            }
+            let mut word = 0;
+            for one in &taken {
+                word = gcra(word, one.at, SECOND, SECOND * (burst - 1)).expect("it conforms without those");
+            }
+        }
+    }
+
+    /// What is given back at once, in any order, leaves no trace.
+    #[test]
+    fn what_is_given_back_at_once_is_whole(order in Just((0..4_usize).collect::<Vec<_>>()).prop_shuffle()) {
+        let counts = roomy();
+        let calls = [ask(0, "a", rate(SECOND, 4))];
+        let taken: Vec<Taken> = (0..4).map(|_| counts.take(&calls, NOW).unwrap()).collect();
+        for n in order {
+            counts.give_back(&taken[n], NOW);
+        }
+        for _ in 0..4 {
+            counts.take(&calls, NOW).unwrap();
+        }
+        prop_assert_eq!(counts.take(&calls, NOW).unwrap_err().wait, SECOND);
+    }
 }

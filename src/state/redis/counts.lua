@@ -7,7 +7,8 @@
 --   q  end, limit, cost          a window; kept as a hash of its end and what was used
 --   w  part, limit, cost         a window that rolls; kept as a hash of what was used by part
 --   c  token, limit, -           so many at once; kept as tokens with the end of their lease
--- All times are microseconds. Answers of take: {1, now, and for each key whether it is new}, or
+-- Of a rate that is given back, the third number is its time at rest when it was taken.
+-- All times are microseconds. Answers of take: {1, now, and for each key whether it is new, and a rate's time}, or
 -- {0, which, wait, left}; of look: what is used and the end of its window, or 0, for each key; of others: nothing.
 local op, shift, lease, at = ARGV[1], tonumber(ARGV[2]) * 1000, tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = redis.call('TIME')
@@ -69,11 +70,15 @@ function takes.r(key, interval, tolerance)
   local rest = math.max(rest_of(key, interval, tolerance), now) + interval
   redis.call('SET', key, text_of(rest))
   expire(key, rest)
+  return rest
 end
 
-function gives.r(key, interval)
-  local rest = redis.call('GET', key)
-  if rest then redis.call('SET', key, text_of(tonumber(rest) - interval), 'KEEPTTL') end
+-- What time has given back already does not come back twice.
+function gives.r(key, interval, _, mine)
+  local rest = tonumber(redis.call('GET', key) or '')
+  if not rest then return end
+  local back = math.min(interval, rest - now, mine - now)
+  if back > 0 then redis.call('SET', key, text_of(rest - back), 'KEEPTTL') end
 end
 
 function looks.q(key, ends, limit, cost)
@@ -172,8 +177,8 @@ if op == 'take' then
   if which then return {'0', text_of(which - 1), text_of(wait), text_of(left)} end
   local answer = {'1', text_of(now)}
   each(function(i, key, kind, a, b, c)
-    answer[i + 2] = text_of(1 - redis.call('EXISTS', key))
-    takes[kind](key, a, b, c)
+    answer[2 * i + 1] = text_of(1 - redis.call('EXISTS', key))
+    answer[2 * i + 2] = text_of(takes[kind](key, a, b, c) or 0)
   end)
   return answer
 end

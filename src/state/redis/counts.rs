@@ -3,7 +3,10 @@
 //!
 //! What is not known to have been taken, since the answer is late, stays taken: a quota may be short of a call, never
 //! over. What is held at once has a lease, so that it comes free by itself.
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
 
 use futures_util::future::join_all;
 use smallvec::SmallVec;
@@ -26,8 +29,8 @@ pub(super) type Held = HashSet<(Key, u64)>;
 /// What became of a wish.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
-    /// It was taken then; which of the counts are new.
-    Taken(Micros, SmallVec<[bool; 4]>),
+    /// It was taken then; which of the counts are new, and the words of rates.
+    Taken(Micros, SmallVec<[(bool, Micros); 4]>),
     /// Which refused, how long to wait, and what is left.
     Refused(usize, Micros, u64),
 }
@@ -68,10 +71,10 @@ impl Redis {
         Ok(match outcome {
             Outcome::Refused(which, wait, left) => Err(Refused { which, wait, left }),
             Outcome::Taken(at, new) => {
-                let one = |(ask, new): (&Ask, bool)| One {
-                    key: ask.key,
-                    what: ask.what,
+                let one = |(ask, (new, word)): (&Ask, (bool, Micros))| One {
                     new,
+                    word,
+                    ..One::of(ask, ask.key, ask.by)
                 };
                 Ok(Taken {
                     at,
@@ -87,7 +90,9 @@ impl Redis {
         let of = taken.of.iter();
         self.count_later(Counting {
             doing: Doing::Give(taken.at),
-            of: of.map(|one| (one.key, one.what, call)).collect(),
+            of: of
+                .map(|one| given((one.key, one.what, call), one.word))
+                .collect(),
         });
     }
 
@@ -106,6 +111,11 @@ impl Redis {
             doing: Doing::Charge,
             of: SmallVec::from_iter([(key, what, 0)]),
         });
+    }
+
+    /// How often something of counts was never told to the store.
+    pub(in crate::state) fn lost_counts(&self) -> u64 {
+        self.shared.lost.load(Relaxed)
     }
 
     /// How full these counts are.
@@ -155,15 +165,15 @@ impl Wire {
         let answers = join_all(asked).await;
         let mut refused: Option<(usize, Micros, u64)> = None;
         let mut taken = vec![];
-        let mut new: SmallVec<[bool; 4]> = SmallVec::from_elem(false, of.len());
+        let mut each: SmallVec<[(bool, Micros); 4]> = SmallVec::from_elem((false, 0), of.len());
         let mut failed = None;
         for ((_, part), answer) in tags.iter().zip(answers) {
             match answer {
                 Ok(said) => match said.as_slice() {
-                    [1, at, news @ ..] => {
+                    [1, at, said @ ..] => {
                         taken.push((*at, part));
-                        for (n, is) in part.iter().zip(news) {
-                            new[*n] = *is == 1;
+                        for (n, said) in part.iter().zip(said.chunks_exact(2)) {
+                            each[*n] = (said[0] == 1, said[1]);
                         }
                     }
                     [0, which, wait, left] => {
@@ -180,11 +190,11 @@ impl Wire {
         }
         if refused.is_none() && failed.is_none() {
             let at = taken.iter().map(|(at, _)| *at).max().unwrap_or_default();
-            return Ok(Outcome::Taken(at, new));
+            return Ok(Outcome::Taken(at, each));
         }
         // What the others took.
         let gives = taken.into_iter().map(|(at, part)| {
-            let counted: SmallVec<[Counted; 4]> = part.iter().map(|n| of[*n]).collect();
+            let counted = part.iter().map(|n| given(of[*n], each[*n].1)).collect();
             self.count(link.clone(), Doing::Give(at), counted, shift)
         });
         join_all(gives).await;
@@ -194,22 +204,26 @@ impl Wire {
         }
     }
 
-    /// Whatever else there is to do with counts, in every hash tag.
+    /// Whatever else there is to do with counts, in every hash tag: which of them failed, and how the last did.
     pub(super) async fn tell_counts(
         self: Arc<Self>,
         link: Link,
-        counting: Counting,
+        counting: &Counting,
         shift: u64,
-    ) -> Result<(), Fail> {
+    ) -> (SmallVec<[Counted; 4]>, Result<(), Fail>) {
         let tags = self.by_tag(&counting.of);
         let tells = tags.iter().map(|(_, part)| {
             let counted = part.iter().map(|n| counting.of[*n]).collect();
             self.count(link.clone(), counting.doing, counted, shift)
         });
-        for told in join_all(tells).await {
-            told?;
+        let (mut failed, mut said) = (SmallVec::new(), Ok(()));
+        for ((_, part), told) in tags.iter().zip(join_all(tells).await) {
+            if let Err(fail) = told {
+                failed.extend(part.iter().map(|n| counting.of[*n]));
+                said = Err(fail);
+            }
         }
-        Ok(())
+        (failed, said)
     }
 
     /// What is used of each, and the end of its window.
@@ -255,6 +269,14 @@ impl Wire {
         let name = |key| self.keys.count(key);
         let call = self.counts.call(doing, &of, name, shift);
         self.timed(call.invoke_async(&mut link)).await
+    }
+}
+
+/// The same, to be given back: of a rate, by its word when it was taken.
+pub(super) const fn given((key, what, token): Counted, word: Micros) -> Counted {
+    match what {
+        What::Rate { .. } => (key, what, word),
+        What::Window { .. } | What::Rolling { .. } | What::AtOnce { .. } => (key, what, token),
     }
 }
 

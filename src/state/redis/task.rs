@@ -48,7 +48,7 @@ mod retries;
 mod stand;
 
 use self::owners::Owed;
-use counts::{Outcome, Telling};
+use counts::{Outcome, Telling, Untold};
 
 /// Commands on their way at once; the others wait in the channel.
 const WINDOW: usize = 1024;
@@ -130,7 +130,8 @@ enum Landing {
     Listed(To<Vec<Shown>>, Result<Vec<(Key, Reply)>, Fail>),
     Owned(OwnedLanding),
     Taken(To<Outcome>, SmallVec<[Counted; 4]>, Result<Outcome, Fail>),
-    Counted(Result<(), Fail>),
+    /// What is left to be told, and why.
+    Counted(Untold, Result<(), Fail>),
     LookedAt(To<Vec<(u64, u64)>>, Result<Vec<(u64, u64)>, Fail>),
 }
 
@@ -190,6 +191,7 @@ impl Task {
             table: Table::new(settings.times, settings.slots),
             sent: Sent::new(settings.times, settings.message_ttl, settings.messages),
             contexts: Recent::new(settings.tasks),
+            counts: Telling::new(Arc::clone(&shared)),
             settings,
             address,
             shared,
@@ -205,7 +207,6 @@ impl Task {
             refused: false,
             lost: false,
             said: false,
-            counts: Telling::default(),
             bound: HashMap::new(),
             owed: Owed::default(),
             ends: None,
@@ -236,6 +237,7 @@ impl Task {
                 },
             }
         }
+        self.counts.close();
     }
 
     fn is_over(&mut self) -> bool {
@@ -250,6 +252,7 @@ impl Task {
 
     fn tick(&mut self) {
         self.table.tick();
+        self.counts.again();
         self.renew_counts();
         self.sent.tick();
         self.tell_owed(false);

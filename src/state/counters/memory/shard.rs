@@ -2,7 +2,7 @@
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use super::{
-    super::{Level, Micros, One, Ring, What, gcra, ring::PARTS, saved::Saved},
+    super::{By, Level, Micros, One, Ring, What, gcra, ring::PARTS, saved::Saved},
     MOMENT,
 };
 use crate::state::{ByKey, Key, counters::Ask};
@@ -17,12 +17,12 @@ pub(super) struct Shard {
 
 pub(super) struct Word {
     pub(super) rest: Micros,
-    pub(super) by: u32,
+    pub(super) by: By,
 }
 
 pub(super) struct Count {
     pub(super) count: Kept,
-    pub(super) by: u32,
+    pub(super) by: By,
 }
 
 pub(super) enum Kept {
@@ -113,7 +113,8 @@ impl Shard {
     }
 
     /// Takes it. True if nobody had this count before.
-    pub(super) fn take(&mut self, one: &One, by: u32, now: Micros) -> bool {
+    pub(super) fn take(&mut self, one: &mut One, now: Micros) -> bool {
+        let by = one.by;
         match one.what {
             What::Rate {
                 interval,
@@ -123,6 +124,7 @@ impl Shard {
                 let Ok(rest) = gcra(before, now, interval, tolerance) else {
                     return false; // it was looked at under the same lock
                 };
+                one.word = rest;
                 match self.rates.entry(one.key) {
                     Entry::Occupied(mut word) => word.get_mut().rest = rest,
                     Entry::Vacant(place) => {
@@ -149,10 +151,10 @@ impl Shard {
         }
     }
 
-    pub(super) fn give_back(&mut self, one: &One, at: Micros) {
+    pub(super) fn give_back(&mut self, one: &One, at: Micros, now: Micros) {
         if let What::Rate { interval, .. } = one.what {
             if let Some(word) = self.rates.get_mut(&one.key) {
-                word.rest = word.rest.saturating_sub(interval);
+                word.rest -= one.owed(interval, word.rest, now);
             }
         } else if let Some(count) = self.others.get_mut(&one.key) {
             count.count.give_back(one.what, at);

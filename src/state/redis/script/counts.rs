@@ -10,7 +10,7 @@ use crate::state::{
     counters::{Micros, What},
 };
 
-/// One count, what of it, and who holds it where it is held.
+/// One count, what of it, and who holds it where it is held; of a rate that is given back, its word when it was taken.
 pub(in super::super) type Counted = (Key, What, u64);
 
 /// What is done with counts.
@@ -72,7 +72,7 @@ impl Counts {
                 What::Rate {
                     interval,
                     tolerance,
-                } => call.arg("r").arg(interval).arg(tolerance).arg(0),
+                } => call.arg("r").arg(interval).arg(tolerance).arg(*token),
                 What::Window { until, limit, cost } => {
                     call.arg("q").arg(until).arg(limit).arg(cost)
                 }

@@ -35,7 +35,12 @@ impl Task {
                     self.learn_epoch(tag, said.epoch);
                 }
             }
-            Landing::Learned(said) | Landing::Counted(said) => drop(self.heard(link, None, said)),
+            Landing::Learned(said) => drop(self.heard(link, None, said)),
+            Landing::Counted(left, said) => {
+                if let Err(fail) = self.heard(link, None, said) {
+                    self.counts.failed(left, &fail);
+                }
+            }
             Landing::ContextOf(task, to, said) => {
                 let context = self.heard(link, None, said).ok().flatten();
                 let context = context.map(String::into_boxed_str);

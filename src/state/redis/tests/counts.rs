@@ -1,17 +1,18 @@
 //! Counts that replicas share: the script does what the memory does, and no two replicas take more than there is.
-use std::{cell::RefCell, net::TcpListener, sync::Arc, time::Duration};
+use std::{cell::RefCell, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use proptest::prelude::*;
 
 use super::{
+    cluster::cluster,
     proxy::Proxy,
     replica::{eventually, key, replica, settings},
-    server::{self, RedisServer},
+    server::RedisServer,
 };
 use crate::state::{
     Trouble,
-    counters::{Ask, Counters, Micros, Refused, Taken, What, memory::Local},
+    counters::{Ask, By, Counters, Micros, One, Refused, Taken, What, memory::Local},
     redis::{Redis, Settings},
 };
 
@@ -23,7 +24,9 @@ fn ask(name: &str, what: What) -> Ask {
     Ask {
         key: key(name),
         rule: 0,
-        minted: None,
+        stem: key("rule"),
+        by: By::NOBODY,
+        chosen: false,
         what,
     }
 }
@@ -152,12 +155,12 @@ fn the_script_counts_as_the_memory_does() {
                     }
                 }
                 Step::Give => if let Some((ours, theirs, token)) = taken.pop() {
-                    memory.give_back(&ours);
+                    memory.give_back(&ours, now);
                     store.give_counts(&theirs, token);
                 },
                 Step::Charge(kind, cost) => if matches!(kind, 1 | 2) {
                     let wish = wish(kind, cost, began, now);
-                    memory.charge(wish.key, wish.what, now);
+                    memory.charge(&One::of(&wish, wish.key, wish.by), wish.what, now);
                     store.charge_count(wish.key, wish.what);
                 },
             }
@@ -195,35 +198,7 @@ async fn two_replicas_take_no_more_than_there_is() {
 
 #[tokio::test]
 async fn in_a_cluster_what_one_tag_refuses_the_others_give_back() {
-    let port = || {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port().to_string()
-    };
-    let (at, bus) = (port(), port());
-    let server = RedisServer::with(&[
-        "--port",
-        &at,
-        "--cluster-enabled",
-        "yes",
-        "--cluster-port",
-        &bus,
-        "--bind",
-        "127.0.0.1",
-    ]);
-    let mut connection = server.connection();
-    let all = ["ADDSLOTSRANGE", "0", "16383"];
-    redis::cmd("CLUSTER")
-        .arg(&all)
-        .exec(&mut connection)
-        .unwrap();
-    server::eventually("the cluster works", || {
-        let info: String = redis::cmd("CLUSTER")
-            .arg("INFO")
-            .query(&mut connection)
-            .unwrap();
-        info.contains("cluster_state:ok")
-    });
-    let url = format!("redis+cluster://127.0.0.1:{at}");
+    let (_server, url) = cluster();
     let a = replica(&url, settings()).await;
     let tag = |name: &str| key(name).0[0] % 64;
     assert!(
@@ -346,7 +321,7 @@ async fn alone_each_goes_on_by_itself_and_tells_what_was_used() {
         }
     }
     assert_eq!(went.len(), 3, "by itself it has all that there is");
-    alone.give_back(&went.pop().unwrap(), 12);
+    alone.give_back(&went.pop().unwrap(), 12, STEP);
     proxy.mend();
     eventually(async || {
         refuses
@@ -367,7 +342,8 @@ async fn chosen_keys_are_bounded_in_a_shared_store_as_well() {
     let mut admitted = 0;
     for n in 0..100 {
         let chosen = Ask {
-            minted: Some(7),
+            by: By::known(7),
+            chosen: true,
             ..ask(&format!("chosen {n}"), daily(1))
         };
         admitted += usize::from(is_taken(&counters.take(&[chosen], n, STEP).await));
@@ -378,4 +354,113 @@ async fn chosen_keys_are_bounded_in_a_shared_store_as_well() {
         .query(&mut server.connection())
         .unwrap();
     assert_eq!(keys.len(), 11);
+}
+
+#[tokio::test]
+async fn a_place_for_a_key_is_free_again_where_another_rule_refuses() {
+    let server = RedisServer::start();
+    let a = Arc::new(replica(&server.url(), settings()).await);
+    let counters = Counters::shared(a, Local::new(1000, 10), Local::new(1000, 10), false);
+    let made = |name: &str| Ask {
+        by: By::known(7),
+        chosen: true,
+        ..ask(name, daily(1))
+    };
+    let spent = ask("spent", daily(1));
+    let takes = async |asks: &[Ask], n| is_taken(&counters.take(asks, n, STEP).await);
+    assert!(takes(&[spent], 1).await);
+    for n in 0..100 {
+        assert!(!takes(&[made(&format!("refused {n}")), spent], n).await);
+    }
+    let mut admitted = 0;
+    for n in 0..20 {
+        admitted += u64::from(takes(&[made(&format!("free {n}"))], n).await);
+    }
+    assert_eq!(admitted, 11, "its share, and its others together");
+}
+
+#[tokio::test]
+async fn the_others_of_two_rules_are_two_counts_in_the_store() {
+    let server = RedisServer::start();
+    let a = Arc::new(replica(&server.url(), settings()).await);
+    let counters = Counters::shared(a, Local::new(1000, 1), Local::new(1000, 1), false);
+    let kinds = [
+        rate(3),
+        daily(3),
+        What::Rolling {
+            part: STEP,
+            limit: 3,
+            cost: 1,
+        },
+        What::AtOnce { limit: 3 },
+    ];
+    for n in 0..3 {
+        for (rule, what) in (0..).zip(kinds) {
+            let one = Ask {
+                rule,
+                stem: key(&format!("rule {rule}")),
+                by: By::known(7),
+                chosen: true,
+                ..ask(&format!("{n} of {rule}"), what)
+            };
+            assert!(is_taken(&counters.take(&[one], n, STEP).await), "{what:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_time_gave_back_does_not_come_back_twice_in_the_store() {
+    let server = RedisServer::start();
+    let a = replica(&server.url(), settings()).await;
+    let two = [ask("rate", rate(2))];
+    let early = a.take_counts(&two, 1).await.unwrap().unwrap();
+    a.shift(Duration::from_mins(1000));
+    assert!(is_taken(&a.take_counts(&two, 2).await));
+    let last = a.take_counts(&two, 3).await.unwrap().unwrap();
+    a.give_counts(&early, 1);
+    assert!(!is_taken(&a.take_counts(&two, 4).await));
+    // One that is not late comes back whole.
+    a.give_counts(&last, 3);
+    assert!(is_taken(&a.take_counts(&two, 5).await));
+}
+
+#[tokio::test]
+async fn what_the_store_does_not_take_is_told_again() {
+    let server = RedisServer::start();
+    let a = replica(&server.url(), settings()).await;
+    assert!(is_taken(
+        &a.take_counts(&[ask("quota", daily(100))], 1).await
+    ));
+    let mut connection = server.connection();
+    let mut is_full = |bytes: &str| {
+        let all = ["SET", "maxmemory", bytes];
+        redis::cmd("CONFIG")
+            .arg(&all)
+            .exec(&mut connection)
+            .unwrap();
+    };
+    is_full("1");
+    let What::Window { until, limit, .. } = daily(100) else {
+        unreachable!("a day is a window")
+    };
+    let cost = 40;
+    a.charge_count(key("quota"), What::Window { until, limit, cost });
+    let mut other = server.connection();
+    eventually(async || {
+        let said: String = redis::cmd("INFO")
+            .arg("errorstats")
+            .query(&mut other)
+            .unwrap();
+        said.contains("errorstat_OOM")
+    })
+    .await;
+    is_full("0");
+    let used = || async {
+        a.look_at_counts(&[(key("quota"), daily(100))])
+            .await
+            .unwrap()[0]
+            .used
+    };
+    eventually(async || used().await == 41).await;
+    assert_eq!(a.lost_counts(), 0);
 }

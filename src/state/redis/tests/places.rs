@@ -1,9 +1,10 @@
 //! Other places than one server: a cluster, sentinels, TLS.
-use std::{fs, net::TcpListener, process::Stdio, time::Duration};
+use std::{fs, process::Stdio, time::Duration};
 
 use super::{
+    cluster::{cluster, port},
     replica::{eventually, key, replica, settings},
-    server::{self, RedisServer},
+    server::RedisServer,
 };
 use crate::state::{
     Take,
@@ -12,39 +13,9 @@ use crate::state::{
     slot::{End, Phase},
 };
 
-/// A port that nobody has right now.
-fn port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port().to_string()
-}
-
 #[tokio::test]
 async fn a_cluster_spreads_conversations_by_their_tags() {
-    let (at, bus) = (port(), port());
-    let server = RedisServer::with(&[
-        "--port",
-        &at,
-        "--cluster-enabled",
-        "yes",
-        "--cluster-port",
-        &bus,
-        "--bind",
-        "127.0.0.1",
-    ]);
-    let mut connection = server.connection();
-    let all = ["ADDSLOTSRANGE", "0", "16383"];
-    redis::cmd("CLUSTER")
-        .arg(&all)
-        .exec(&mut connection)
-        .unwrap();
-    server::eventually("the cluster works", || {
-        let info: String = redis::cmd("CLUSTER")
-            .arg("INFO")
-            .query(&mut connection)
-            .unwrap();
-        info.contains("cluster_state:ok")
-    });
-    let url = format!("redis+cluster://127.0.0.1:{at}");
+    let (_server, url) = cluster();
     let a = replica(&url, settings()).await;
     let b = replica(&url, settings()).await;
     for n in 0..100 {

@@ -12,7 +12,7 @@ use crate::state::{
     slot::{Asker, End, Entry, Holder, Mark, Newcomer, Phase, Times},
 };
 
-pub(super) fn settings() -> Settings {
+pub(in super::super) fn settings() -> Settings {
     Settings {
         prefix: "a2a".to_owned(),
         local: false,
