@@ -121,12 +121,11 @@ impl Gateway {
             let cors = &gateway.http.cors;
             let origin = cors::allowed(cors, &head.headers);
             let (waiting, answer) = gateway.door(&head, &peer);
-            let mut response = match answer {
-                Some(answer) => *answer,
-                None => {
-                    let record = waiting.record();
-                    gateway.dispatch(&mut head, &mut body, &peer, record).await
-                }
+            let mut response = if let Some(answer) = answer {
+                *answer
+            } else {
+                let record = waiting.record();
+                gateway.dispatch(&mut head, &mut body, &peer, record).await
             };
             cors::mark(cors, response.headers_mut(), origin);
             waiting.answered(response, head.method == Method::HEAD)

@@ -88,18 +88,6 @@ impl Table {
         self.expected.push((what, all));
     }
 
-    /// What a message's record says, however it ends.
-    fn message(&self, body: &str, out: Option<usize>, more: Value) -> Value {
-        let mut all = json!({
-            "operation": "SendMessage", "message": "m1", "decision": "allowed", "status": 200,
-            "bytes": {"in": body.len(), "out": out.unwrap_or_default()},
-        });
-        for (key, value) in more.as_object().unwrap() {
-            all[key] = value.clone();
-        }
-        all
-    }
-
     fn sends(&mut self) {
         let (line, body) = self.speak.send();
         let mut client = self.gateway.client();
@@ -108,7 +96,7 @@ impl Table {
         let out = client.answer().body.len();
         let more =
             json!({"task": "t1", "context": "c1", "state": "TASK_STATE_WORKING", "digest": true});
-        let more = self.message(&body, Some(out), more);
+        let more = message(&body, Some(out), &more);
         self.expects("a send", more);
     }
 
@@ -126,7 +114,7 @@ impl Table {
             "operation": "SendStreamingMessage", "task": "t1", "context": "c1", "events": 2,
             "state": "TASK_STATE_COMPLETED", "digest": true,
         });
-        let more = self.message(&body, Some(out), more);
+        let more = message(&body, Some(out), &more);
         self.expects("a stream", more);
     }
 
@@ -232,7 +220,7 @@ impl Table {
         let out = client.answer().body.len();
         let more =
             json!({"task": "t1", "context": "c9", "state": "TASK_STATE_COMPLETED", "digest": true});
-        let more = self.message(&body, Some(out), more);
+        let more = message(&body, Some(out), &more);
         self.expects("its holder", more);
         let last = self.expected.pop().unwrap();
         self.expected.insert(place, last); // it began first
@@ -250,7 +238,7 @@ impl Table {
             "task": "t1", "context": "c1", "state": "TASK_STATE_WORKING", "digest": true,
             "left": true, "status": Value::Null,
         });
-        let more = self.message(&body, None, more);
+        let more = message(&body, None, &more);
         self.expects("a hang-up before the head", more);
 
         let (line, body) = self.speak.stream();
@@ -267,7 +255,7 @@ impl Table {
             "operation": "SendStreamingMessage", "task": "t1", "context": "c1", "events": 1,
             "state": "TASK_STATE_WORKING", "digest": true, "left": true,
         });
-        let more = self.message(&body, None, more);
+        let more = message(&body, None, &more);
         self.expects("a hang-up within a stream", more);
 
         let mut client = self.gateway.client();
@@ -282,6 +270,18 @@ impl Table {
         let more = json!({"bytes": {"in": 0}});
         self.expects("a hang-up within the request", more);
     }
+}
+
+/// What a message's record says, however it ends.
+fn message(body: &str, out: Option<usize>, more: &Value) -> Value {
+    let mut all = json!({
+        "operation": "SendMessage", "message": "m1", "decision": "allowed", "status": 200,
+        "bytes": {"in": body.len(), "out": out.unwrap_or_default()},
+    });
+    for (key, value) in more.as_object().unwrap() {
+        all[key] = value.clone();
+    }
+    all
 }
 
 /// By when they began.

@@ -1,6 +1,7 @@
 //! The program itself, with a secret in every place that can hold one: none of them stands in what it says at its
 //! loudest, in what it answers, in its records, on its admin address, or in what `check` says.
 use std::{
+    fmt::Write as _,
     fs::{self, File},
     io::{Read as _, Write as _},
     net::{SocketAddr, TcpListener},
@@ -154,7 +155,7 @@ fn use_it(program: &Program, tokens: &[String]) -> String {
     let mut told = String::new();
     let mut ask = |addr, line: &str, fields: &str, body: &str| {
         let answer = Client::connect(addr).ask(line, fields, body);
-        told += &format!("{answer:?}\n");
+        writeln!(told, "{answer:?}").unwrap();
         answer.status()
     };
     let mut fields = vec![api_key(A), bearer(B), api_key(WRONG), bearer(WRONG)];

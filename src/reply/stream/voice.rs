@@ -63,9 +63,9 @@ impl Voice {
         last: bool,
         out: &mut Vec<u8>,
     ) -> Result<Seen, Fault> {
-        let before = self.lost;
+        let counted = self.lost;
         let seen = self.say(data, last, out);
-        self.lost = before;
+        self.lost = counted;
         seen
     }
 
