@@ -99,7 +99,7 @@ fn a_file_that_may_not_be_read_is_not_moved_aside() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("state.redb");
     start(&path, &store()).unwrap().close();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::File::open(&path).is_ok() {
         return; // root may read anything
     }
