@@ -228,21 +228,14 @@ impl Inner {
         asked.record.body(&body);
         let mut read = self.read(head, &body, target, asked.said, to)?;
         let sent = body.len();
-        if to.twice.is_none() && headers::is_javascript(&head.headers) {
-            to.twice = Some(false);
-        }
-        asked.record.asked(&read.call, to.dialect, self.dialect);
         drop(body); // what is still needed of it is in the call
+        asked.record.asked(&read.call, to.dialect, self.dialect);
         greet::Auth::may(&met, read.call.op, &asked.matched.route.name)?;
         self.notice(&met, &mut read, &head.headers, to);
         self.allowed(&read)?;
-        let mut owner = self.mind(&mut read, &asked.matched, &met.caller).await?;
+        let owner = self.mind(&mut read, &asked.matched, &met.caller).await?;
         let report = telling::wants_report(&head.headers);
-        let card = read.call.op == Op::ExtendedCard;
-        let public = card
-            .then(|| self.public(head, &asked.matched, peer))
-            .flatten()
-            .map(Box::new);
+        let public = self.public_for(read.call.op, head, &asked.matched, peer);
         let limited = self
             .limit(&met.caller, &read.call, sent, &asked.matched, to)
             .await?;
@@ -250,16 +243,12 @@ impl Inner {
             let (call, owner) = (&read.call, owner.as_deref());
             self.sender(call, &asked.matched, owner, &met, &head.headers, peer)
         };
-        let op = read.call.op;
         let mut fields = self.up(&read, head, to, peer);
         self.auth.keep_back(&met, &mut fields);
         self.credentials.put(&mut fields).await?;
-        self.claim(&mut owner, op).await?;
-        let scope = owner.as_deref().map_or(&asked.matched.scope, |owner| owner.apart());
-        let mut admitted = self
-            .admit(&mut read, &asked.matched, scope, &fields, sender, to)
+        let admitted = self
+            .admit_for(owner, &mut read, &asked.matched, &fields, sender, to)
             .await?;
-        self.own(owner, op, &read, &mut admitted).await?;
         asked.record.admitted();
         if to.streams() && !read.call.op.streams() {
             exchange::one_document(&mut fields);
@@ -306,13 +295,17 @@ impl Inner {
         to: &mut ReplyTo,
     ) -> Result<Read, Fault> {
         let (accepts, options) = (&self.accepts, &self.options);
-        match target {
+        let read = match target {
             Target::Rest(found) => {
                 let query = head.uri.query();
                 request::read_rest(found, query, body, said, accepts, options, to)
             }
             Target::Rpc | Target::Card => request::read_rpc(body, said, accepts, options, to),
+        }?;
+        if to.twice.is_none() && headers::is_javascript(&head.headers) {
+            to.twice = Some(false);
         }
+        Ok(read)
     }
 
     async fn read_body(

@@ -31,8 +31,9 @@ pub(super) struct Admitted {
 }
 
 impl Inner {
-    /// What the call owes, once it may go on; `scope` is the agent, as its caller's conversations have it. A message that was sent before becomes a question for its task:
-    /// before the slot, so that it is not refused because it is itself what the conversation is busy with.
+    /// What the call owes, once it may go on; `scope` is the agent, as its caller's conversations have it. A message that
+    /// was sent before becomes a question for its task: before the slot, so that it is not refused because it is itself
+    /// what the conversation is busy with.
     pub(super) async fn admit(
         self: &Arc<Self>,
         read: &mut Read,

@@ -1,13 +1,15 @@
 //! What depends on who asks: whose tasks and contexts a call may name, what is written into its metadata, and the list
 //! of the tasks that are the caller's.
-use http::{Response, StatusCode};
+use std::sync::Arc;
+
+use http::{HeaderMap, Response, StatusCode};
 
 use super::{Inner, again::Admitted, exchange::Exchange, routes::Matched};
 use crate::{
     a2a::{
         Dialect, Fault, Op,
         answer::{self, Public, TaskPage},
-        reply::Framing,
+        reply::{Framing, ReplyTo},
         request::{self, Paging, Read},
     },
     policy::{
@@ -15,6 +17,7 @@ use crate::{
         owner::{Owner, page::Place},
     },
     reply::Reply,
+    state::slot::Asker,
 };
 
 /// So many pages of the agent are looked through for one of the caller's.
@@ -96,29 +99,35 @@ impl Inner {
         request::edit_metadata(&mut read.call, &edits, &self.options)
     }
 
-    /// The context that a message names is its owner's, before anybody waits or asks the agent for it.
-    pub(super) async fn claim(&self, owner: &mut Option<Box<Owner>>, op: Op) -> Result<(), Fault> {
-        match owner {
-            Some(owner) if op.sends() => Box::pin(owner.takes()).await,
-            Some(_) | None => Ok(()),
+    /// What the call owes, once it may go on; what its answer tells of will be its owner's. The context that a message
+    /// names is so before anybody waits, or asks the agent, for it.
+    pub(super) async fn admit_for(
+        self: &Arc<Self>,
+        mut owner: Option<Box<Owner>>,
+        read: &mut Read,
+        matched: &Matched<'_>,
+        fields: &HeaderMap,
+        asker: Asker,
+        to: &mut ReplyTo,
+    ) -> Result<Admitted, Fault> {
+        let asked = read.call.op;
+        if let Some(owner) = &mut owner
+            && asked.sends()
+        {
+            Box::pin(owner.takes()).await?;
         }
-    }
-
-    /// The call may go on: what its answer tells of will be its owner's. `asked` is what it was before it was admitted.
-    pub(super) async fn own(
-        &self,
-        owner: Option<Box<Owner>>,
-        asked: Op,
-        read: &Read,
-        admitted: &mut Admitted,
-    ) -> Result<(), Fault> {
+        let scope = match &owner {
+            Some(owner) => owner.apart(),
+            None => &matched.scope,
+        };
+        let mut admitted = self.admit(read, matched, scope, fields, asker, to).await?;
         let Some(owner) = owner else {
-            return Ok(());
+            return Ok(admitted);
         };
         match Box::pin(owner.claims(asked, &read.call)).await {
             Ok(claims) => {
                 admitted.permit.owner = Some(Box::new(claims));
-                Ok(())
+                Ok(admitted)
             }
             Err(fault) => {
                 admitted.permit.failed(&fault, false).done().await;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     a2a::{
-        Dialect, Fault, Version,
+        Dialect, Fault, Op, Version,
         answer::{self, Public},
         reply::ReplyTo,
         shape::{View, card::Interface},
@@ -20,6 +20,20 @@ use crate::{
 };
 
 impl Inner {
+    /// What the answer to a call says of us: cards only.
+    pub(super) fn public_for(
+        &self,
+        op: Op,
+        head: &Parts,
+        matched: &Matched<'_>,
+        peer: &Peer,
+    ) -> Option<Box<Public>> {
+        let card = op == Op::ExtendedCard;
+        card.then(|| self.public(head, matched, peer))
+            .flatten()
+            .map(Box::new)
+    }
+
     /// What a card says of us. Without a public URL our address is what the client used.
     pub(super) fn public(
         &self,
