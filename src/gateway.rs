@@ -23,6 +23,7 @@ mod making;
 mod owned;
 mod recorded;
 mod routes;
+mod suited;
 mod telling;
 mod under_way;
 mod well_known;
@@ -80,6 +81,8 @@ struct Inner {
     limits: config::Limits,
     http: config::Http,
     backend: config::Backend,
+    /// What callers lose by `backend.ignores_configuration`.
+    ignored: suited::Seldom,
     /// Whether subscriptions begin with the task.
     task_first: bool,
     push: bool,
@@ -242,6 +245,7 @@ impl Inner {
         greet::Auth::may(&met, read.call.op, &asked.matched.route.name)?;
         self.notice(&met, &mut read, &head.headers, to);
         self.allowed(&read)?;
+        self.suit(&mut read.call)?;
         let owner = self.mind(&mut read, &asked.matched, &met.caller).await?;
         let report = telling::wants_report(&head.headers);
         let card = read.call.op == Op::ExtendedCard;
