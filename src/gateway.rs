@@ -275,7 +275,7 @@ impl Inner {
         let followed = read.call.op == Op::Send
             || permit.first.is_some()
             || !permit.can_be_left_at_once()
-            || self.follows_stream(&permit);
+            || self.follows_stream(op);
         to.learn = permit.learns() || asked.record.learns();
         let exchange = exchange::Exchange {
             gateway: self.clone(),
