@@ -1,0 +1,628 @@
+//! ADK-Rust's A2A v1.0 service as the agent, with `backend.preset: adk-rust`: what it does in its own way, and what a
+//! plain client sees of that. The agent here answers as that service was seen to; the real one is in `tests/interop/adk`.
+use serde_json::{Value, json};
+
+use crate::support::{
+    agent::{Agent, Call},
+    client::{Answer, Client},
+    gateway::Gateway,
+    words::{ALL, J03, J10, R03K, R03P, R10, Speak, data, result},
+};
+
+const BINDINGS: [bool; 2] = [false, true];
+/// What it sends with all it answers, whatever version was asked for.
+const FIELDS: &str = "content-type: application/a2a+json\r\na2a-version: 0.3\r\n";
+const PLAIN: &str = "content-type: text/plain; charset=utf-8\r\na2a-version: 1.0\r\n";
+/// A task with three messages of history.
+const TASK: &str = r#"{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_COMPLETED","timestamp":"2026-03-01T10:00:00Z"},"artifacts":[{"artifactId":"a1","parts":[{"text":"hello"}]}],"history":[{"messageId":"h1","role":"ROLE_USER","parts":[{"text":"1"}]},{"messageId":"h2","role":"ROLE_USER","parts":[{"text":"2"}]},{"messageId":"h3","role":"ROLE_USER","parts":[{"text":"3"}]}]}"#;
+
+struct Adk {
+    rest: bool,
+    agent: Agent,
+    gateway: Gateway,
+}
+
+impl Adk {
+    fn start(rest: bool) -> Self {
+        let agent = Agent::start();
+        let binding = if rest { "rest" } else { "jsonrpc" };
+        let backend = format!("binding: {binding}, preset: adk-rust");
+        let gateway = Gateway::with(agent.addr, &backend, "conversation: {on_busy: 'off'}");
+        Self {
+            rest,
+            agent,
+            gateway,
+        }
+    }
+
+    fn asks(&self, (line, body): (&str, &str)) -> Client {
+        let mut client = self.gateway.client();
+        client.send(line, "content-type: application/json\r\n", body);
+        client
+    }
+
+    fn asks_rpc(&self, method: &str, params: &Value) -> Client {
+        let call = json!({"jsonrpc": "2.0", "id": "q1", "method": method, "params": params});
+        self.asks(("POST /", &call.to_string()))
+    }
+
+    /// The next call, which has the version that this service takes, to the letter.
+    fn next(&self) -> Call {
+        let call = self.agent.next();
+        assert_eq!(call.asked.head.all("a2a-version"), ["1.0"]);
+        call
+    }
+
+    /// What the call says, without its envelope.
+    fn said(&self, call: &Call) -> Value {
+        let mut said = call.asked.json();
+        if self.rest {
+            said
+        } else {
+            said["params"].take()
+        }
+    }
+
+    fn answers(&self, call: Call, text: &str) {
+        let body = if self.rest {
+            text.to_owned()
+        } else {
+            result(text)
+        };
+        call.answer(200, FIELDS, body);
+    }
+
+    /// Refuses as it does: by REST with the names of HTTP's statuses in place of gRPC's.
+    fn refuses(
+        &self,
+        call: Call,
+        (code, status, name): (i64, u16, &str),
+        reason: &str,
+        meta: &Value,
+    ) {
+        let info = json!([{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "a2a-protocol.org", "metadata": meta}]);
+        if self.rest {
+            let error = json!({"code": status, "status": name, "message": "no", "details": info});
+            let json = "content-type: application/json\r\na2a-version: 1.0\r\n";
+            call.answer(status, json, json!({ "error": error }).to_string());
+        } else {
+            let error = json!({"code": code, "message": "no", "data": info});
+            let body = json!({"jsonrpc": "2.0", "id": 1, "error": error});
+            call.answer(200, FIELDS, body.to_string());
+        }
+    }
+}
+
+fn words(speak: Speak, of: impl Fn(Speak) -> (&'static str, String)) -> (&'static str, String) {
+    of(speak)
+}
+
+#[test]
+fn what_is_done_to_a_task_has_a_path_of_slashes() {
+    let adk = Adk::start(true);
+    for (line, wanted) in [
+        ("POST /tasks/t1:cancel", "POST /tasks/t1/cancel "),
+        ("POST /v1/tasks/t1:cancel", "POST /tasks/t1/cancel "),
+        ("GET /tasks/t1", "GET /tasks/t1 "),
+        ("GET /tasks", "GET /tasks "),
+    ] {
+        let mut client = adk.asks((line, ""));
+        let call = adk.next();
+        assert!(call.asked.is(wanted), "{:?}", call.asked.head);
+        let text = if line.ends_with("tasks") { "[]" } else { TASK };
+        adk.answers(call, text);
+        assert_eq!(client.answer().status(), 200);
+    }
+    for line in [
+        "POST /tasks/t1:subscribe",
+        "GET /tasks/t1:subscribe",
+        "POST /v1/tasks/t1:subscribe",
+    ] {
+        let mut client = adk.asks((line, ""));
+        let mut call = adk.next();
+        assert!(call.asked.is("POST /tasks/t1/subscribe "));
+        call.begin();
+        assert_eq!(client.head().status(), 200);
+        call.end();
+        assert_eq!(client.event(), None);
+    }
+    let mut client = adk.asks(("DELETE /tasks/t1/pushNotificationConfigs/p1", ""));
+    let call = adk.next();
+    assert!(
+        call.asked
+            .is("DELETE /tasks/t1/pushNotificationConfigs/p1 ")
+    );
+    call.answer(204, "a2a-version: 1.0\r\n", "");
+    assert_eq!(client.answer().json(), json!({}));
+}
+
+fn task_of(speak: Speak, answer: &Answer) -> Value {
+    assert_eq!(answer.status(), 200, "{speak:?}: {answer:?}");
+    // What its answers say of a version is not what they are written in.
+    let version = if speak.is_old() { "0.3" } else { "1.0" };
+    assert_eq!(answer.head.all("a2a-version"), [version], "{speak:?}");
+    let mut body = answer.json();
+    match speak {
+        J10 => body["result"]["task"].take(),
+        J03 => body["result"].take(),
+        R10 | R03P => body["task"].take(),
+        R03K => body,
+    }
+}
+
+#[test]
+fn a_bare_task_is_a_send_s_answer_in_every_dialect() {
+    for rest in BINDINGS {
+        let adk = Adk::start(rest);
+        for speak in ALL {
+            let (line, body) = words(speak, Speak::send);
+            let mut client = adk.asks((line, &body));
+            let call = adk.next();
+            let wanted = if rest {
+                "POST /message:send "
+            } else {
+                "POST / "
+            };
+            assert!(call.asked.is(wanted));
+            adk.answers(call, TASK);
+            let task = task_of(speak, &client.answer());
+            assert_eq!(task["id"], "t1", "{speak:?}: {task}");
+            let state = match speak {
+                J03 | R03K => "completed",
+                R03P | J10 | R10 => "TASK_STATE_COMPLETED",
+            };
+            assert_eq!(task["status"]["state"], state);
+        }
+    }
+}
+
+#[test]
+fn bare_arrays_are_lists() {
+    for rest in BINDINGS {
+        let adk = Adk::start(rest);
+        let mut client = adk.asks_rpc("ListTasks", &json!({"contextId": "c1"}));
+        adk.answers(adk.next(), &format!("[{TASK}]"));
+        let list = client.answer().json()["result"].take();
+        let (page, total) = (&list["pageSize"], &list["totalSize"]);
+        assert_eq!(
+            (page, total, &list["nextPageToken"]),
+            (&json!(1), &json!(1), &json!(""))
+        );
+        assert_eq!(list["tasks"][0]["id"], "t1");
+
+        let mut client = adk.asks(("GET /tasks/t1/pushNotificationConfigs", ""));
+        adk.answers(
+            adk.next(),
+            r#"[{"taskId":"t1","id":"p1","url":"http://a"}]"#,
+        );
+        let list = client.answer().json();
+        assert_eq!(list["configs"][0]["id"], "p1", "{list}");
+
+        let old = "tasks/pushNotificationConfig/list";
+        let mut client = adk.asks_rpc(old, &json!({"id": "t1"}));
+        adk.answers(
+            adk.next(),
+            r#"[{"taskId":"t1","id":"p1","url":"http://a"}]"#,
+        );
+        let list = client.answer().json();
+        assert_eq!(
+            list["result"][0]["pushNotificationConfig"]["id"], "p1",
+            "{list}"
+        );
+    }
+}
+
+fn message() -> Value {
+    json!({"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hi"}]})
+}
+
+#[test]
+fn a_configuration_always_has_output_modes() {
+    for rest in BINDINGS {
+        let adk = Adk::start(rest);
+        for (given, wanted) in [
+            (
+                json!({"historyLength": 3}),
+                json!({"historyLength": 3, "acceptedOutputModes": []}),
+            ),
+            (json!({}), json!({"acceptedOutputModes": []})),
+            (
+                json!({"acceptedOutputModes": ["text/plain"]}),
+                json!({"acceptedOutputModes": ["text/plain"]}),
+            ),
+            (Value::Null, Value::Null),
+        ] {
+            for method in ["SendMessage", "SendStreamingMessage"] {
+                let mut params = json!({"message": message(), "metadata": {"configuration": 1.50}});
+                if !given.is_null() {
+                    params["configuration"] = given.clone();
+                }
+                let mut client = adk.asks_rpc(method, &params);
+                let call = adk.next();
+                let said = adk.said(&call);
+                assert_eq!(said["configuration"], wanted, "{method}");
+                assert_eq!(said["message"], message());
+                adk.answers(call, TASK);
+                assert_eq!(client.answer().status(), 200);
+            }
+        }
+    }
+    // An old client's way to say it, too.
+    let adk = Adk::start(false);
+    let message = json!({"kind": "message", "messageId": "m1", "role": "user", "parts": [{"kind": "text", "text": "hi"}]});
+    let params = json!({"message": message, "configuration": {"blocking": true}});
+    let mut client = adk.asks_rpc("message/send", &params);
+    let call = adk.next();
+    assert_eq!(
+        adk.said(&call)["configuration"]["acceptedOutputModes"],
+        json!([])
+    );
+    adk.answers(call, TASK);
+    assert_eq!(client.answer().status(), 200);
+}
+
+#[test]
+fn without_the_preset_a_configuration_stays_as_it_is() {
+    let agent = Agent::start();
+    let gateway = Gateway::before(agent.addr);
+    let mut client = gateway.client();
+    let params = json!({"message": message(), "configuration": {}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params});
+    client.send("POST /", "", &call.to_string());
+    let call = agent.next();
+    assert_eq!(call.asked.json()["params"]["configuration"], json!({}));
+    call.json(&result(TASK));
+    assert_eq!(client.answer().status(), 200);
+}
+
+#[test]
+fn a_message_without_an_id_gets_one() {
+    for rest in BINDINGS {
+        let adk = Adk::start(rest);
+        for id in [None, Some("")] {
+            let mut message = message();
+            let members = message.as_object_mut().unwrap();
+            members.remove("messageId");
+            members.extend(id.map(|id| ("messageId".to_owned(), json!(id))));
+            let mut client = adk.asks_rpc("SendMessage", &json!({"message": message}));
+            let call = adk.next();
+            let id = adk.said(&call)["message"]["messageId"].take();
+            assert_eq!(id.as_str().map(str::len), Some(36), "{id}");
+            adk.answers(call, TASK);
+            assert_eq!(client.answer().status(), 200);
+        }
+    }
+}
+
+#[test]
+fn history_is_trimmed_here() {
+    let ids = |task: &Value| {
+        let history = task["history"].as_array().cloned().unwrap_or_default();
+        let ids: Vec<_> = history.iter().map(|m| m["messageId"].to_string()).collect();
+        ids.join(" ")
+    };
+    for rest in BINDINGS {
+        let adk = Adk::start(rest);
+        for (length, left) in [
+            (json!(0), ""),
+            (json!(2), r#""h2" "h3""#),
+            (json!(9), r#""h1" "h2" "h3""#),
+        ] {
+            let params = json!({"message": message(), "configuration": {"historyLength": length}});
+            let mut client = adk.asks_rpc("SendMessage", &params);
+            adk.answers(adk.next(), TASK);
+            let answer = client.answer().json();
+            assert_eq!(ids(&answer["result"]["task"]), left);
+
+            let mut client = adk.asks_rpc("SendStreamingMessage", &params);
+            let mut call = adk.next();
+            call.begin();
+            let event = format!(r#"{{"task":{TASK}}}"#);
+            call.event(&if rest { event } else { result(&event) });
+            assert_eq!(client.head().status(), 200);
+            let (event, _) = data(&client.event().unwrap());
+            assert_eq!(ids(&event["result"]["task"]), left);
+            call.end();
+
+            // The list has no bound of its own there.
+            let list = json!({"contextId": "c1", "historyLength": length});
+            let mut client = adk.asks_rpc("ListTasks", &list);
+            adk.answers(adk.next(), &format!("[{TASK}]"));
+            assert_eq!(ids(&client.answer().json()["result"]["tasks"][0]), left);
+        }
+    }
+}
+
+type Refused = ((i64, u16, &'static str), &'static str, Value);
+
+/// What it says, and what is told by v1.0: code, status, gRPC's name of it, reason.
+fn refusals() -> Vec<(
+    &'static str,
+    Refused,
+    (i64, u16, &'static str, &'static str),
+)> {
+    let moved = |from: &str, to: &str| json!({"from": from, "to": to});
+    let transition = "INVALID_STATE_TRANSITION";
+    let bad = (400, "INVALID_ARGUMENT", "INVALID_PARAMS");
+    let failed = |reason| (400, "FAILED_PRECONDITION", reason);
+    let all = |code, (status, grpc, reason)| (code, status, grpc, reason);
+    vec![
+        (
+            "SendMessage",
+            (
+                (-32602, 400, "BAD_REQUEST"),
+                "INVALID_PARAMS",
+                json!({"message": "no"}),
+            ),
+            all(-32602, bad),
+        ),
+        (
+            "SendMessage",
+            (
+                (-32005, 415, "UNSUPPORTED_MEDIA_TYPE"),
+                "CONTENT_TYPE_NOT_SUPPORTED",
+                json!({}),
+            ),
+            all(
+                -32005,
+                (400, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED"),
+            ),
+        ),
+        (
+            "SendMessage",
+            (
+                (-32006, 502, "BAD_GATEWAY"),
+                "INVALID_AGENT_RESPONSE",
+                json!({}),
+            ),
+            all(-32006, (500, "INTERNAL", "INVALID_AGENT_RESPONSE")),
+        ),
+        (
+            "SendMessage",
+            (
+                (-32603, 500, "INTERNAL_SERVER_ERROR"),
+                "INTERNAL",
+                json!({}),
+            ),
+            all(-32603, (500, "INTERNAL", "INTERNAL")),
+        ),
+        (
+            "SendMessage",
+            (
+                (-32603, 409, "CONFLICT"),
+                transition,
+                moved("COMPLETED", "WORKING"),
+            ),
+            all(-32004, failed("UNSUPPORTED_OPERATION")),
+        ),
+        (
+            "SendMessage",
+            (
+                (-32603, 409, "CONFLICT"),
+                transition,
+                moved("CANCELED", "COMPLETED"),
+            ),
+            all(-32603, (500, "INTERNAL", "INTERNAL_ERROR")),
+        ),
+        (
+            "CancelTask",
+            (
+                (-32603, 409, "CONFLICT"),
+                transition,
+                moved("COMPLETED", "CANCELED"),
+            ),
+            all(-32002, failed("TASK_NOT_CANCELABLE")),
+        ),
+        (
+            "CancelTask",
+            (
+                (-32002, 409, "CONFLICT"),
+                "TASK_NOT_CANCELABLE",
+                json!({"task_id": "t1"}),
+            ),
+            all(-32002, failed("TASK_NOT_CANCELABLE")),
+        ),
+        (
+            "SubscribeToTask",
+            (
+                (-32002, 409, "CONFLICT"),
+                "TASK_NOT_CANCELABLE",
+                json!({"task_id": "t1"}),
+            ),
+            all(-32004, failed("UNSUPPORTED_OPERATION")),
+        ),
+        (
+            "GetTask",
+            (
+                (-32001, 404, "NOT_FOUND"),
+                "TASK_NOT_FOUND",
+                json!({"task_id": "t1"}),
+            ),
+            all(-32001, (404, "NOT_FOUND", "TASK_NOT_FOUND")),
+        ),
+    ]
+}
+
+#[test]
+fn its_errors_are_told_by_their_reason_on_both_bindings() {
+    for rest in BINDINGS {
+        let adk = Adk::start(rest);
+        for (method, (how, reason, meta), (code, status, grpc, told)) in refusals() {
+            let params = match method {
+                "SendMessage" => json!({"message": message()}),
+                _ => json!({"id": "t1"}),
+            };
+            let case = format!("{method} {reason} {meta}, agent by REST: {rest}");
+            let mut client = adk.asks_rpc(method, &params);
+            adk.refuses(adk.next(), how, reason, &meta);
+            let answer = client.answer();
+            assert_eq!(answer.status(), 200, "{case}");
+            let error = answer.json()["error"].take();
+            assert_eq!(error["code"], code, "{case}: {error}");
+            assert_eq!(error["data"][0]["reason"], told, "{case}: {error}");
+
+            let (line, body) = match method {
+                "SendMessage" => ("POST /message:send", params.to_string()),
+                "CancelTask" => ("POST /tasks/t1:cancel", String::new()),
+                "SubscribeToTask" => ("POST /tasks/t1:subscribe", String::new()),
+                _ => ("GET /tasks/t1", String::new()),
+            };
+            let mut client = adk.asks((line, &body));
+            adk.refuses(adk.next(), how, reason, &meta);
+            let answer = client.answer();
+            assert_eq!(answer.status(), status, "{case}");
+            let error = answer.json()["error"].take();
+            assert_eq!(
+                (&error["code"], &error["status"]),
+                (&json!(status), &json!(grpc)),
+                "{case}"
+            );
+            assert_eq!(error["details"][0]["reason"], told, "{case}: {error}");
+        }
+    }
+}
+
+#[test]
+fn what_its_framework_says_is_no_a2a() {
+    // Malformed JSON, the wrong type, a body that does not fit, one that is too long: text, not JSON-RPC.
+    for (status, code) in [(400, -32603), (415, -32603), (422, -32603), (413, -32600)] {
+        for rest in BINDINGS {
+            let adk = Adk::start(rest);
+            let says = |client: &mut Client| {
+                adk.next()
+                    .answer(status, PLAIN, "Failed to parse http://10.0.0.1/ as JSON");
+                let answer = client.answer();
+                assert!(!answer.body.contains("10.0.0.1"), "{answer:?}");
+                assert_eq!(answer.head.get("content-type"), Some("application/json"));
+                answer
+            };
+            let mut client = adk.asks_rpc("SendMessage", &json!({"message": message()}));
+            let answer = says(&mut client);
+            assert_eq!(
+                (answer.status(), &answer.json()["error"]["code"]),
+                (200, &json!(code))
+            );
+
+            let body = json!({"message": message()}).to_string();
+            let mut client = adk.asks(("POST /message:send", &body));
+            assert_eq!(says(&mut client).status(), status);
+        }
+    }
+}
+
+#[test]
+fn a_json_rpc_service_that_refuses_the_version_by_rest_is_understood() {
+    let adk = Adk::start(false);
+    let mut client = adk.asks_rpc("SendMessage", &json!({"message": message()}));
+    let error = r#"{"error":{"code":400,"status":"BAD_REQUEST","message":"Version not supported: 1.0.0","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"VERSION_NOT_SUPPORTED","domain":"a2a-protocol.org","metadata":{"requested":"1.0.0","supported":"0.3, 1.0"}}]}}"#;
+    adk.next()
+        .answer(400, "content-type: application/json\r\n", error);
+    let answer = client.answer();
+    assert_eq!(
+        (answer.status(), &answer.json()["error"]["code"]),
+        (200, &json!(-32009))
+    );
+}
+
+#[test]
+fn a_stream_that_fails_ends_with_an_error_of_its_dialect() {
+    for rest in BINDINGS {
+        let adk = Adk::start(rest);
+        for speak in ALL {
+            let (line, body) = words(speak, Speak::stream);
+            let mut client = adk.asks((line, &body));
+            let mut call = adk.next();
+            call.begin();
+            let info = r#"[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INTERNAL","domain":"a2a-protocol.org","metadata":{"message":"no"}}]"#;
+            let failed = r#"{"statusUpdate":{"taskId":"t1","contextId":"c1","status":{"state":"TASK_STATE_FAILED"}}}"#;
+            if rest {
+                call.event(failed);
+                call.event(&format!(r#"{{"error":{{"code":500,"status":"INTERNAL_SERVER_ERROR","message":"no","details":{info}}}}}"#));
+            } else {
+                call.event(&result(failed));
+                call.event(&format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":-32603,"message":"no","data":{info}}}}}"#));
+            }
+            assert_eq!(client.head().status(), 200);
+            let (event, _) = data(&client.event().unwrap());
+            assert!(
+                event.to_string().to_lowercase().contains("failed"),
+                "{event}"
+            );
+            let (event, labelled) = data(&client.event().unwrap());
+            assert_eq!(labelled, !speak.is_rpc());
+            let code = if speak == R10 { 500 } else { -32603 };
+            assert_eq!(speak.code(&event), code, "{speak:?}: {event}");
+            call.end();
+            assert_eq!(client.event(), None);
+        }
+    }
+}
+
+#[test]
+fn a_stream_is_read_to_its_end_after_its_client_left() {
+    // It runs only for as long as somebody reads, and would leave the task working for ever.
+    for rest in BINDINGS {
+        let adk = Adk::start(rest);
+        let (line, body) = words(J10, Speak::stream);
+        let mut client = adk.asks((line, &body));
+        let mut call = adk.next();
+        call.begin();
+        let event = |text: &str| if rest { text.to_owned() } else { result(text) };
+        call.event(&event(
+            r#"{"task":{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_WORKING"}}}"#,
+        ));
+        assert_eq!(client.head().status(), 200);
+        client.event().unwrap();
+        drop(client);
+        adk.gateway.until_connected(0);
+        assert!(call.is_open());
+        call.event(&event(r#"{"statusUpdate":{"taskId":"t1","contextId":"c1","status":{"state":"TASK_STATE_COMPLETED"}}}"#));
+        call.end();
+    }
+}
+
+#[test]
+fn its_card_is_of_v10_in_spite_of_its_url() {
+    let adk = Adk::start(false);
+    let url = format!("http://{}/jsonrpc", adk.agent.addr);
+    let card = json!({
+        "name": "ADK", "url": url, "description": "d", "version": "1.0.0",
+        "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+        "skills": [{"id": "s", "name": "S", "description": "d", "tags": ["t"]}],
+        "capabilities": {"streaming": true, "pushNotifications": true},
+    })
+    .to_string();
+    let mut client = adk.asks(("GET /.well-known/agent-card.json", ""));
+    let call = adk.agent.next();
+    assert!(call.asked.is("GET /.well-known/agent-card.json "));
+    call.json(&card);
+    let answer = client.answer();
+    let shown = answer.json();
+    let faces = shown["supportedInterfaces"].as_array().unwrap();
+    let spoken = |binding: &str, version: &str| {
+        faces
+            .iter()
+            .any(|f| f["protocolBinding"] == binding && f["protocolVersion"] == version)
+    };
+    for version in ["1.0", "0.3"] {
+        assert!(
+            spoken("JSONRPC", version) && spoken("HTTP+JSON", version),
+            "{shown}"
+        );
+    }
+    assert!(
+        !answer.body.contains(&adk.agent.addr.to_string()),
+        "{shown}"
+    );
+
+    // The extended card is the public one over again.
+    for rest in BINDINGS {
+        let adk = Adk::start(rest);
+        let mut client = adk.asks(("GET /extendedAgentCard", ""));
+        adk.answers(adk.next(), &card.replace("/jsonrpc", "/hidden"));
+        let answer = client.answer();
+        assert_eq!(answer.json()["name"], "ADK", "{answer:?}");
+        assert!(!answer.body.contains("hidden"), "{answer:?}");
+    }
+}
