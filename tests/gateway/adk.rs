@@ -1,6 +1,13 @@
 //! ADK-Rust's A2A v1.0 service as the agent, with `backend.preset: adk-rust`: what it does in its own way, and what a
 //! plain client sees of that. The agent here answers as that service was seen to; the real one is in `tests/interop/adk`.
+use std::{
+    fs,
+    sync::{Arc, OnceLock},
+};
+
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+use tracing_subscriber::EnvFilter;
 
 use crate::support::{
     agent::{Agent, Call},
@@ -259,6 +266,43 @@ fn a_configuration_always_has_output_modes() {
     );
     adk.answers(call, TASK);
     assert_eq!(client.answer().status(), 200);
+}
+
+/// What the gateways of this process have warned of.
+fn log() -> String {
+    static FILE: OnceLock<NamedTempFile> = OnceLock::new();
+    let file = FILE.get_or_init(|| {
+        let file = NamedTempFile::new().unwrap();
+        let log = tracing_subscriber::fmt().with_env_filter(EnvFilter::new("a2a_gateway=warn"));
+        let writer = Arc::new(file.reopen().unwrap());
+        log.with_writer(writer).with_ansi(false).init();
+        file
+    });
+    fs::read_to_string(file.path()).unwrap()
+}
+
+#[test]
+fn what_a_caller_loses_is_logged_once_in_a_while() {
+    log();
+    let adk = Adk::start(false);
+    let hook = json!({"url": "http://a"});
+    let params =
+        json!({"message": message(), "configuration": {"taskPushNotificationConfig": hook}});
+    for _ in 0..3 {
+        let mut client = adk.asks_rpc("SendMessage", &params);
+        let call = adk.next();
+        assert_eq!(
+            adk.said(&call)["configuration"]["taskPushNotificationConfig"],
+            hook
+        );
+        adk.answers(call, TASK);
+        assert_eq!(client.answer().status(), 200);
+    }
+    let log = log();
+    let told = log.lines().filter(|line| {
+        line.contains("ignores the configuration") && line.contains("at_once=false webhook=true")
+    });
+    assert_eq!(told.count(), 1, "{log}");
 }
 
 #[test]
