@@ -20,6 +20,7 @@ mod limits;
 mod mean;
 mod metadata;
 mod ownership;
+mod preset;
 mod raw;
 mod route;
 mod sections;
@@ -40,10 +41,11 @@ pub use self::conversations::{
 pub use self::limits::{AtOnce, Concurrency, Match, Of, Part, Per, PerPeer, Quota, Rate, Rule};
 pub use self::metadata::{MetadataRule, MetadataSource, MetadataValue};
 pub use self::ownership::{NewContexts, OfUnknown, OwnedBy, Ownership};
+pub use self::preset::Preset;
 pub use self::route::{Route, Segment, Target, Template};
 pub use self::sections::{
     Binding, BytesEncoding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat,
-    Push, PushMode, RestDialect, Stream, Verb, Version,
+    Push, PushMode, RestDialect, RestPaths, Stream, Verb, Version,
 };
 pub use self::url::BaseUrl;
 
@@ -105,6 +107,10 @@ pub struct Config {
 
 /// The agent behind the gateway and how it is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one habit of an agent, switched by itself"
+)]
 pub struct Backend {
     /// Its address; absent only where there are routes, or in a file read by [`check`].
     pub url: Option<BaseUrl>,
@@ -124,6 +130,12 @@ pub struct Backend {
     pub subscribe_verb: Verb,
     /// The content type of REST requests to it.
     pub rest_content_type: ContentType,
+    /// How its REST paths name what is done to a task.
+    pub rest_paths: RestPaths,
+    /// Whether every configuration has `acceptedOutputModes`.
+    pub always_output_modes: bool,
+    /// Whether it ignores the configuration of a message.
+    pub ignores_configuration: bool,
     /// Certificates to trust beside the system's, as PEM.
     pub ca_file: Option<PathBuf>,
     /// Where its card is, below its host.

@@ -23,6 +23,7 @@ mod making;
 mod owned;
 mod recorded;
 mod routes;
+mod suited;
 mod telling;
 mod under_way;
 mod well_known;
@@ -76,6 +77,8 @@ struct Inner {
     limits: config::Limits,
     http: config::Http,
     backend: config::Backend,
+    /// What callers lose by `backend.ignores_configuration`.
+    ignored: suited::Seldom,
     /// Whether subscriptions begin with the task.
     task_first: bool,
     push: bool,
@@ -233,6 +236,7 @@ impl Inner {
         greet::Auth::may(&met, read.call.op, &asked.matched.route.name)?;
         self.notice(&met, &mut read, &head.headers, to);
         self.allowed(&read)?;
+        self.suit(&mut read.call)?;
         let owner = self.mind(&mut read, &asked.matched, &met.caller).await?;
         let report = telling::wants_report(&head.headers);
         let public = self.public_for(read.call.op, head, &asked.matched, peer);
@@ -258,7 +262,7 @@ impl Inner {
         let followed = read.call.op == Op::Send
             || permit.first.is_some()
             || !permit.can_be_left_at_once()
-            || self.follows_stream(&permit);
+            || self.follows_stream(op);
         to.learn = permit.learns() || asked.record.learns();
         let exchange = exchange::Exchange {
             gateway: self.clone(),

@@ -66,6 +66,7 @@ struct Chosen {
     forget_lossy: bool,
     v03_rest_blocking: bool,
     v10_accept_blocking: bool,
+    slash_paths: bool,
 }
 
 /// A member that must be reported as lost, and be gone.
@@ -330,6 +331,7 @@ fn options(chosen: &Chosen) -> Options {
         preserve_lossy: !chosen.forget_lossy,
         v03_rest_blocking: chosen.v03_rest_blocking,
         v10_accept_blocking: chosen.v10_accept_blocking,
+        slash_paths: chosen.slash_paths,
         ..Options::default()
     }
 }

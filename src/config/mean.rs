@@ -38,6 +38,9 @@ const MAX_WORKERS: usize = 1024;
 pub(super) fn mean(text: &str, overrides: Overrides, agent: Agent) -> Result<Config, Mistakes> {
     let mut tree = Tree::parse(text)?;
     let mut raw: Raw = tree.read();
+    if let Some(preset) = raw.backend.preset {
+        preset.spell_out(&mut raw.backend, &tree);
+    }
     lay_over(&mut raw, overrides, &mut tree);
     let config = meant(raw, agent, &mut tree);
     tree.finish(config)
@@ -187,6 +190,9 @@ fn backend(raw: raw::Backend, tree: &mut Tree) -> Backend {
         idle: raw.idle,
         subscribe_verb: raw.subscribe_verb,
         rest_content_type: raw.rest_content_type,
+        rest_paths: raw.rest_paths,
+        always_output_modes: raw.always_output_modes,
+        ignores_configuration: raw.ignores_configuration,
         ca_file: raw.ca_file,
         card_path: raw.card_path,
         follow_streams: raw.follow_streams,

@@ -12,9 +12,10 @@ use super::auth::{Credentials, Way};
 use super::conversations::{Conversation, Retry, State, StoreUrl};
 use super::metadata::RuleSaid;
 use super::ownership::Ownership;
+use super::preset::Preset;
 use super::sections::{
-    Binding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat, Push, Stream,
-    Verb, Version,
+    Binding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat, Push, RestPaths,
+    Stream, Verb, Version,
 };
 use super::units::Time;
 
@@ -80,7 +81,14 @@ pub(super) struct Raw {
 /// The agent behind the gateway.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one habit of an agent, switched by itself"
+)]
 pub(super) struct Backend {
+    /// The product it is made with: stands for those of the settings below that this product needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) preset: Option<Preset>,
     /// Its address; required unless there are routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) url: Option<String>,
@@ -103,6 +111,12 @@ pub(super) struct Backend {
     pub(super) subscribe_verb: Verb,
     /// The content type of REST requests to it.
     pub(super) rest_content_type: ContentType,
+    /// How its REST paths name what is done to a task.
+    pub(super) rest_paths: RestPaths,
+    /// Send `acceptedOutputModes` in every configuration, for an agent that refuses one without.
+    pub(super) always_output_modes: bool,
+    /// It does not heed the configuration of a message: what is lost by that is told in the log, once in a while.
+    pub(super) ignores_configuration: bool,
     /// Certificates to trust beside the system's, as PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ca_file: Option<PathBuf>,
@@ -232,6 +246,7 @@ impl Default for Raw {
 impl Default for Backend {
     fn default() -> Self {
         Self {
+            preset: None,
             url: None,
             binding: Binding::default(),
             version: Version::default(),
@@ -241,6 +256,9 @@ impl Default for Backend {
             idle: Duration::from_mins(1),
             subscribe_verb: Verb::default(),
             rest_content_type: ContentType::default(),
+            rest_paths: RestPaths::default(),
+            always_output_modes: false,
+            ignores_configuration: false,
             ca_file: None,
             card_path: "/.well-known/agent-card.json".to_owned(),
             follow_streams: false,

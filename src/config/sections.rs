@@ -82,6 +82,17 @@ pub enum Verb {
     Get,
 }
 
+/// How an agent's REST paths name what is done to a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RestPaths {
+    /// `/tasks/{id}:cancel`, as the specification says.
+    #[default]
+    Colon,
+    /// `/tasks/{id}/cancel`, where a router cannot split a segment.
+    Slash,
+}
+
 /// The content type of REST bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum ContentType {

@@ -47,6 +47,17 @@ fn the_least_file_runs() {
 }
 
 #[test]
+fn the_files_for_a_purpose_say_what_they_are_for() {
+    let adk = good(include_str!("../../config/adk-rust.yaml"));
+    assert_eq!(adk.backend.rest_paths, RestPaths::Slash);
+    assert!(adk.backend.follow_streams && adk.limits.send > Limits::default().send);
+    let sidecar = good(include_str!("../../config/sidecar.yaml"));
+    let agent = sidecar.backend.url.expect("an agent");
+    assert!(agent.to_string().starts_with("http://127.0.0.1:"));
+    assert_eq!((sidecar.workers, sidecar.log_format), (1, LogFormat::Json));
+}
+
+#[test]
 fn the_file_with_all_settings_shows_every_key_of_the_schema() {
     let schema: Value = serde_json::from_str(&schema()).expect("JSON");
     assert_eq!(schema["additionalProperties"], false);
@@ -123,6 +134,24 @@ fn the_schema_knows_forms_and_defaults() {
     assert_eq!(stream["final_grace"]["default"], "250ms");
     let required = serde_json::json!(["path", "backend"]);
     assert_eq!(schema["$defs"]["Route"]["required"], required);
+}
+
+#[test]
+fn a_preset_is_single_settings_and_what_is_said_goes_before_it() {
+    let backend = |more: &str| good(&format!("backend: {{url: 'http://agent'{more}}}\n")).backend;
+    let spelled = backend(
+        ", rest_paths: slash, always_output_modes: true, ignores_configuration: true, follow_streams: true",
+    );
+    assert_eq!(backend(", preset: adk-rust"), spelled);
+    assert_ne!(backend(""), spelled);
+
+    let own = backend(", preset: adk-rust, rest_paths: colon, always_output_modes: false");
+    assert_eq!(own.rest_paths, RestPaths::Colon);
+    assert!(!own.always_output_modes && own.ignores_configuration);
+
+    let told = wrong("backend: {url: 'http://agent', preset: adk}\n");
+    let says = "backend.preset: line 1: expected one of: adk-rust, memorylake";
+    assert_eq!(told, says);
 }
 
 #[test]
@@ -204,7 +233,7 @@ log: line 3: expected one of: error, warn, info, debug, trace, off
 backend.url: line 5: an address must not hold credentials
 backend.wait: line 6: expected a time such as 250ms, 30s, 10m or 1h
 backend.version: line 7: expected one of: 1.0, 0.3
-backend.retries: line 8: unknown key; known here: url, binding, version, http2, max_connections, wait, idle, subscribe_verb, rest_content_type, ca_file, card_path, follow_streams, credentials
+backend.retries: line 8: unknown key; known here: preset, url, binding, version, http2, max_connections, wait, idle, subscribe_verb, rest_content_type, rest_paths, always_output_modes, ignores_configuration, ca_file, card_path, follow_streams, credentials
 routes[0].backend: line 11: the path and the backend must have the same parameters
 routes[1].path: line 12: a path must not end in `v1`, which means v0.3 REST
 routes[1].backend: line 12: every route has a path and a backend

@@ -18,7 +18,6 @@ use crate::{
         shape::State,
     },
     policy::{
-        Permit,
         conversation::{Care, Evidence, LONGEST_CONTEXT, Question, Wanted},
         owner::Owner,
     },
@@ -174,8 +173,8 @@ impl Inner {
     }
 
     /// Whether a stream goes on when its client has left.
-    pub(super) fn follows_stream(&self, permit: &Permit) -> bool {
-        self.backend.follow_streams && permit.sends()
+    pub(super) fn follows_stream(&self, op: Op) -> bool {
+        self.backend.follow_streams && op.sends()
     }
 }
 
