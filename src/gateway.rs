@@ -247,6 +247,7 @@ impl Inner {
             let (call, owner) = (&read.call, owner.as_deref());
             self.sender(call, &asked.matched, owner, &met, &head.headers, peer)
         };
+        let op = read.call.op; // a message that was sent before becomes a question
         let mut fields = self.up(&read, head, to, peer);
         self.auth.keep_back(&met, &mut fields);
         self.credentials.put(&mut fields).await?;

@@ -110,9 +110,9 @@ impl Inner {
         asker: Asker,
         to: &mut ReplyTo,
     ) -> Result<Admitted, Fault> {
-        let asked = read.call.op;
+        let op = read.call.op;
         if let Some(owner) = &mut owner
-            && asked.sends()
+            && op.sends()
         {
             Box::pin(owner.takes()).await?;
         }
@@ -124,7 +124,7 @@ impl Inner {
         let Some(owner) = owner else {
             return Ok(admitted);
         };
-        match Box::pin(owner.claims(asked, &read.call)).await {
+        match Box::pin(owner.claims(op, &read.call)).await {
             Ok(claims) => {
                 admitted.permit.owner = Some(Box::new(claims));
                 Ok(admitted)
