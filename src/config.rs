@@ -40,6 +40,7 @@ pub use self::conversations::{
 pub use self::limits::{AtOnce, Concurrency, Match, Of, Part, Per, PerPeer, Quota, Rate, Rule};
 pub use self::metadata::{MetadataRule, MetadataSource, MetadataValue};
 pub use self::ownership::{NewContexts, OfUnknown, OwnedBy, Ownership};
+pub(crate) use self::metadata::required;
 pub use self::preset::Preset;
 pub use self::route::{Route, Segment, Target, Template};
 pub use self::sections::{
@@ -145,6 +146,14 @@ pub struct Backend {
     pub credentials: Option<Credentials>,
 }
 
+    /// What is written into the metadata of every message, after the rules of its route.
+    pub metadata: Vec<MetadataRule>,
+    /// Whether every send says whether it waits.
+    pub explicit_wait: bool,
+    /// Whether it can call webhooks.
+    pub push_notifications: bool,
+    /// Whether finished tasks that it shows without their answer are filled in.
+    pub hydrate_tasks: bool,
 /// Browsers and proxies in front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Http {

@@ -18,6 +18,7 @@ mod fetch;
 mod followed;
 mod forward;
 mod greet;
+mod hydrate;
 mod limited;
 mod making;
 mod owned;
@@ -102,6 +103,7 @@ struct Inner {
     stop: CancellationToken,
     under_way: UnderWay,
 }
+    hydrated: hydrate::Hydrated,
 
 /// A request that found its agent.
 struct Asked<'p> {
@@ -241,7 +243,7 @@ impl Inner {
         drop(body); // what is still needed of it is in the call
         greet::Auth::may(&met, read.call.op, &asked.matched.route.name)?;
         self.notice(&met, &mut read, &head.headers, to);
-        self.allowed(&read)?;
+        self.allowed(&mut read)?;
         let owner = self.mind(&mut read, &asked.matched, &met.caller).await?;
         let report = telling::wants_report(&head.headers);
         let card = read.call.op == Op::ExtendedCard;
@@ -341,7 +343,7 @@ impl Inner {
     }
 
     /// What settings forbid.
-    fn allowed(&self, read: &Read) -> Result<(), Fault> {
+    fn allowed(&self, read: &mut Read) -> Result<(), Fault> {
         let webhook = read.call.op.is_push() || read.call.facts.webhook;
         if webhook && !self.push {
             return Err(Fault::new(
@@ -360,6 +362,17 @@ impl Inner {
         forward::Up {
             version: self.dialect.shape.version(),
             content,
+        if read.call.op.is_push() && !self.backend.push_notifications {
+            return Err(Fault::new(
+                Kind::PushNotSupported,
+                "the agent has no push notifications",
+            ));
+        }
+        let strips = read.call.facts.webhook && !self.backend.push_notifications;
+        let says = read.call.op == Op::Send && self.backend.explicit_wait;
+        if strips || says {
+            request::configure(read, strips, says, &self.options)?;
+        }
             events: read.call.op.streams(),
             trusted: &self.http.trusted_proxies,
             peer,

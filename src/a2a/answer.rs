@@ -19,13 +19,15 @@ use crate::json::{self, As, Form, Node, Obj};
 
 mod errors;
 mod listed;
+mod replay;
 mod seen;
 
 pub use errors::{from_status, read as read_fault};
 pub use listed::{Listed, TaskPage, task_page, tasks_listed};
+pub use replay::{Bare, Folded, Replay, bare};
 pub use seen::{Named, Seen, running_task, task_seen};
 
-use seen::seen_in;
+use seen::{lifted, seen_in};
 
 /// What the gateway says of itself in a card.
 #[derive(Clone, Debug)]

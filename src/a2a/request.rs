@@ -14,10 +14,12 @@ use super::{
 };
 use crate::json::{self, Obj};
 
+mod configuration;
 mod metadata;
 mod outgoing;
 mod owned;
 
+pub use configuration::configure;
 pub use metadata::{Edit, What, edit_metadata};
 pub use outgoing::{
     Outgoing, ask_now, ask_task, ask_tasks, fill_context, get_task, next_page, subscribe, write,

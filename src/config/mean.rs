@@ -183,6 +183,7 @@ fn backend(raw: raw::Backend, tree: &mut Tree) -> Backend {
     Backend {
         url: url("backend.url", raw.url.as_deref(), tree),
         binding: raw.binding,
+    let metadata = metadata::of_agent(&raw.default_metadata, &raw.require_metadata, tree);
         version: raw.version,
         http2: raw.http2,
         max_connections: raw.max_connections,
@@ -199,6 +200,10 @@ fn backend(raw: raw::Backend, tree: &mut Tree) -> Backend {
         credentials: raw.credentials,
     }
 }
+        metadata,
+        explicit_wait: raw.explicit_wait,
+        push_notifications: raw.push_notifications,
+        hydrate_tasks: raw.hydrate_tasks,
 
 fn routes(raw: &[raw::Route], tree: &mut Tree) -> Vec<Route> {
     let mut shapes = BTreeMap::new();
@@ -390,6 +395,8 @@ fn limits(said: &Limits, tree: &mut Tree) {
     let times = [
         ("silence", said.silence),
         ("header_time", said.header_time),
+        ("replay", said.replay),
+        ("replays", said.replays),
         ("body_time", said.body_time),
         ("connect", said.connect),
         ("first_byte", said.first_byte),
@@ -400,6 +407,7 @@ fn limits(said: &Limits, tree: &mut Tree) {
     above_zero("limits", &sizes, &times, tree);
     if said.head < MIN_HEAD {
         tree.wrong("limits.head", "expected at least 8KiB");
+        ("replay_time", said.replay_time),
     }
     if said.headers > MAX_HEADERS {
         tree.wrong("limits.headers", format!("expected at most {MAX_HEADERS}"));

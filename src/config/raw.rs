@@ -1,11 +1,13 @@
 //! The settings as the file says them: the first reading, and the source of the JSON Schema. Addresses
 //! and templates are still text here. What the file leaves out has its default from here on.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::audit::Audit;
 use super::auth::{Credentials, Way};
@@ -127,6 +129,16 @@ pub(super) struct Backend {
     /// What it is shown in place of the callers' own credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) credentials: Option<Credentials>,
+    /// Members of the metadata of every message that have these values where neither the caller nor a rule gives them.
+    pub(super) default_metadata: BTreeMap<String, Value>,
+    /// Members of the metadata without which a message is refused.
+    pub(super) require_metadata: Vec<String>,
+    /// Say in every send whether it waits, also where that is what v1.0 takes for granted.
+    pub(super) explicit_wait: bool,
+    /// It can call webhooks. Where it cannot, they are taken out of messages, and calls about them are answered here.
+    pub(super) push_notifications: bool,
+    /// Fill in finished tasks that it shows without their answer, by a replay of their events.
+    pub(super) hydrate_tasks: bool,
 }
 
 /// Calls below a path go to an agent of their own.
@@ -269,6 +281,11 @@ impl Default for Backend {
 
 impl Default for Cors {
     fn default() -> Self {
+            default_metadata: BTreeMap::new(),
+            require_metadata: Vec::new(),
+            explicit_wait: false,
+            push_notifications: true,
+            hydrate_tasks: false,
         Self {
             origins: Origins::List(Vec::new()),
             max_age: Duration::from_mins(10),
