@@ -36,7 +36,7 @@ use under_way::UnderWay;
 
 use crate::{
     a2a::{
-        Binding, Dialect, Fault, Kind, Op, Version,
+        Binding, Dialect, Face, Fault, Kind, Op, Version,
         detect::{self, Accepts, Target},
         headers,
         reply::ReplyTo,
@@ -76,6 +76,10 @@ struct Inner {
     /// How the agents speak.
     dialect: Dialect,
     accepts: Accepts,
+    /// The same, with nothing but `ProtoJSON` of v0.3 over REST.
+    proto_only: Accepts,
+    /// What clients see who have not found an agent yet.
+    face: Face,
     options: Arc<Options>,
     speech: Arc<Speech>,
     limits: config::Limits,
@@ -99,11 +103,11 @@ struct Inner {
     auth: greet::Auth,
     callers: Callers,
     credentials: credentials::Credentials,
+    hydrated: hydrate::Hydrated,
     follow: Follow,
     stop: CancellationToken,
     under_way: UnderWay,
 }
-    hydrated: hydrate::Hydrated,
 
 /// A request that found its agent.
 struct Asked<'p> {
@@ -170,6 +174,7 @@ impl Inner {
         let uri = head.uri.clone();
         let path = uri.path();
         let mut to = ReplyTo::new(detect::likely(path, None));
+        to.face = self.face;
         if let Err(fault) = host_is_one(head) {
             // No dialect wraps what is wrong with HTTP itself (RFC 9112 3.2).
             let mut response = refuse(&to, &fault);
@@ -210,6 +215,7 @@ impl Inner {
     ) -> Result<Asked<'p>, Fault> {
         let matched = self.routes.find(path)?;
         record.route(&matched.route.name);
+        to.face = matched.route.face;
         let said = headers::version(&head.headers, head.uri.query(), &self.accepts.versions);
         to.dialect = detect::likely(matched.rest, said.as_ref().ok().copied().flatten());
         Ok(Asked {
@@ -234,7 +240,7 @@ impl Inner {
         let mut hold = self.budget.hold();
         let body = self.read_body(head, body, target, &mut hold).await?;
         asked.record.body(&body);
-        let mut read = self.read(head, &body, target, asked.said, to)?;
+        let mut read = self.read(head, &body, target, asked, to)?;
         let sent = body.len();
         if to.twice.is_none() && headers::is_javascript(&head.headers) {
             to.twice = Some(false);
@@ -306,10 +312,15 @@ impl Inner {
         head: &Parts,
         body: &Bytes,
         target: &Target,
-        said: Option<Version>,
+        asked: &Asked<'_>,
         to: &mut ReplyTo,
     ) -> Result<Read, Fault> {
-        let (accepts, options) = (&self.accepts, &self.options);
+        let (said, options) = (asked.said, &self.options);
+        let accepts = if asked.matched.route.proto_only {
+            &self.proto_only
+        } else {
+            &self.accepts
+        };
         match target {
             Target::Rest(found) => {
                 let query = head.uri.query();
@@ -351,17 +362,6 @@ impl Inner {
                 "push notifications are switched off here",
             ));
         }
-        Ok(())
-    }
-
-    fn up(&self, read: &Read, head: &mut Parts, to: &ReplyTo, peer: &Peer) -> HeaderMap {
-        let content = match self.dialect.binding {
-            Binding::Rest => self.backend.rest_content_type.as_str(),
-            Binding::Rpc => "application/json",
-        };
-        forward::Up {
-            version: self.dialect.shape.version(),
-            content,
         if read.call.op.is_push() && !self.backend.push_notifications {
             return Err(Fault::new(
                 Kind::PushNotSupported,
@@ -373,6 +373,17 @@ impl Inner {
         if strips || says {
             request::configure(read, strips, says, &self.options)?;
         }
+        Ok(())
+    }
+
+    fn up(&self, read: &Read, head: &mut Parts, to: &ReplyTo, peer: &Peer) -> HeaderMap {
+        let content = match self.dialect.binding {
+            Binding::Rest => self.backend.rest_content_type.as_str(),
+            Binding::Rpc => "application/json",
+        };
+        forward::Up {
+            version: self.dialect.shape.version(),
+            content,
             events: read.call.op.streams(),
             trusted: &self.http.trusted_proxies,
             peer,

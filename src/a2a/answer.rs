@@ -91,6 +91,14 @@ pub fn document(
         canonical.wrap("task"); // the task of a message that was sent before
     }
     let seen = seen_in(asked, &canonical, to.learn);
+    let untimed = to.face.v03_rest_no_timestamp && to.dialect.shape == Shape::V03Proto;
+    if untimed && asked == Op::Get {
+        let drop_time = |s: &mut Obj<'_>| {
+            s.take("timestamp");
+            Ok(())
+        };
+        canonical.within("status", drop_time).map_err(|e| bad(&e))?;
+    }
     let same = from.shape == Shape::V10 && to.dialect.shape == Shape::V10;
     if same && let Some(text) = canonical.unchanged() {
         return Ok(Document {

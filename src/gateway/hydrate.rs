@@ -225,6 +225,6 @@ fn add(hash: &mut blake3::Hasher, part: &[u8]) {
 impl Exchange {
     /// Whether this answer may be filled in.
     pub(super) fn hydrates(&self) -> bool {
-        self.call.op == Op::Get && self.gateway.hydrated.on()
+        self.call.op == Op::Get && self.gateway.hydrated.on() && self.route.plain_face
     }
 }

@@ -192,6 +192,12 @@ impl Setup {
             routes,
             dialect,
             accepts: accepts(config),
+            proto_only: Accepts {
+                kind: false,
+                snake: false,
+                ..accepts(config)
+            },
+            face: super::routes::of_settings(&config.face),
             options: self.options.clone(),
             speech: Arc::new(Speech {
                 from: dialect,
@@ -224,13 +230,13 @@ impl Setup {
             auth,
             callers: self.callers.clone(),
             credentials,
+            hydrated: self.hydrated.clone(),
             follow,
             stop,
             under_way: UnderWay::default(),
         })))
     }
 }
-            hydrated: self.hydrated.clone(),
 
 fn conversations(config: &Config) -> Result<Conversations, BadSetup> {
     let c = &config.conversation;

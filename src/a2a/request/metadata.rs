@@ -57,7 +57,7 @@ fn apply(r: &mut Obj<'_>, edit: &Edit<'_>) -> Result<(), Fault> {
         return Ok(());
     };
     let remove = edit.what == What::Remove;
-    let required = || Fault::params(format!("{} is required", place(edit.path)));
+    let required = || Fault::params(format!("{} is required", place(edit.path))).early();
     let mut at = r;
     for (depth, key) in std::iter::once(METADATA)
         .chain(around.iter().map(String::as_str))
