@@ -93,15 +93,40 @@ impl Hydrated {
 
 impl Inner {
     /// The flight of a task, the same for all who are in it.
-    fn flight(&self, task: Key) -> Arc<Flight> {
+    fn board(&self, task: Key) -> Boarded<'_> {
         let mut flights = self.flights.lock();
-        if let Some(flight) = flights.get(&task).and_then(Weak::upgrade) {
-            return flight;
-        }
-        flights.retain(|_, flight| flight.strong_count() > 0); // as many as are in the air
-        let flight = Arc::new(Flight::default());
+        let known = flights.get(&task).and_then(Weak::upgrade);
+        let flight = known.unwrap_or_default();
         flights.insert(task, Arc::downgrade(&flight));
-        flight
+        Boarded {
+            of: self,
+            task,
+            flight: Some(flight),
+        }
+    }
+}
+
+/// Somebody in a flight. The last to leave forgets it.
+struct Boarded<'i> {
+    of: &'i Inner,
+    task: Key,
+    flight: Option<Arc<Flight>>,
+}
+
+impl Boarded<'_> {
+    fn flight(&self) -> &Flight {
+        let flight = self.flight.as_deref();
+        flight.expect("only its drop takes it out")
+    }
+}
+
+impl Drop for Boarded<'_> {
+    fn drop(&mut self) {
+        let mut flights = self.of.flights.lock();
+        let last = self.flight.take().and_then(Arc::into_inner).is_some();
+        if last {
+            flights.remove(&self.task);
+        }
     }
 }
 
@@ -145,8 +170,8 @@ impl Exchange {
             return Ok(folded);
         }
         let asked = Instant::now();
-        let flight = kept.flight(task);
-        let mut last_failed = flight.lock().await;
+        let boarded = kept.board(task);
+        let mut last_failed = boarded.flight().lock().await;
         if let Some(folded) = kept.cache.get(&key).await {
             return Ok(folded);
         }

@@ -1,5 +1,8 @@
 //! The replay of a task that has ended, read to its end for what it tells. Bounded in bytes here, in time by who asks.
-use std::pin::Pin;
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
 
 use http_body::Body as _;
 
@@ -57,6 +60,10 @@ impl Reading<'_> {
             let long = |_| Fault::answer("an event is longer than limits.event");
             while let Some(event) = reader.event().map_err(long)? {
                 if self.tell(&mut replay, &event)? {
+                    // Its end has mostly come as well: then the connection serves again.
+                    let end =
+                        |cx: &mut Context<'_>| Poll::Ready(Pin::new(&mut body).poll_frame(cx));
+                    let _nothing_follows = std::future::poll_fn(end).await;
                     return replay.done();
                 }
             }
