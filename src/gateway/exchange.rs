@@ -233,7 +233,7 @@ impl Exchange {
         let mut stream = Stream::new(body, to, self.gateway.speech.clone(), hold, stop);
         let onward = Onward {
             follow: self.gateway.follow.clone(),
-            whole: self.gateway.follows_stream(&self.permit),
+            whole: self.gateway.follows_stream(self.call.op),
             within: self.gateway.limits.send,
         };
         stream.owes(std::mem::take(&mut self.permit), onward);

@@ -6,7 +6,7 @@ use crate::{a2a::Fault, agent};
 
 impl Exchange {
     /// Sends the call for our own sake, and gives the events of its answer.
-    pub(super) async fn ask_events(&mut self) -> Result<agent::Body, Fault> {
+    pub(in crate::gateway) async fn ask_events(&mut self) -> Result<agent::Body, Fault> {
         let events = HeaderValue::from_static("text/event-stream");
         self.fields.insert(header::ACCEPT, events);
         let (head, body) = self.ask().await?.into_parts();
