@@ -16,6 +16,7 @@ use ipnet::IpNet;
 mod audit;
 mod auth;
 mod conversations;
+mod face;
 mod limits;
 mod mean;
 mod metadata;
@@ -38,7 +39,9 @@ pub use self::auth::{
 pub use self::conversations::{
     BusyStatus, ByMessageId, Conversation, OnBusy, OnError, Retry, State, StoreUrl,
 };
+pub use self::face::{Face, Like};
 pub use self::limits::{AtOnce, Concurrency, Match, Of, Part, Per, PerPeer, Quota, Rate, Rule};
+pub(crate) use self::metadata::required;
 pub use self::metadata::{MetadataRule, MetadataSource, MetadataValue};
 pub use self::ownership::{NewContexts, OfUnknown, OwnedBy, Ownership};
 pub use self::preset::Preset;
@@ -77,6 +80,8 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// What is written into the metadata of messages to the agent without a route.
     pub metadata: Vec<MetadataRule>,
+    /// What clients see.
+    pub face: Face,
     /// What clients may speak.
     pub dialects: Dialects,
     /// Choices where the versions or their implementations disagree.
@@ -142,6 +147,14 @@ pub struct Backend {
     pub card_path: String,
     /// Whether a stream is read to its end after its client left.
     pub follow_streams: bool,
+    /// What is written into the metadata of every message, after the rules of its route.
+    pub metadata: Vec<MetadataRule>,
+    /// Whether every send says whether it waits.
+    pub explicit_wait: bool,
+    /// Whether it can call webhooks.
+    pub push_notifications: bool,
+    /// Whether finished tasks that it shows without their answer are filled in.
+    pub hydrate_tasks: bool,
     /// What it is shown in place of the caller's own credentials.
     pub credentials: Option<Credentials>,
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::raw;
-use super::sections::RestPaths;
+use super::sections::{RestPaths, Verb};
 use super::tree::Tree;
 
 /// A product that the agent is made with.
@@ -37,7 +37,23 @@ impl Preset {
                 let said_follow = said("follow_streams");
                 under(&mut backend.follow_streams, true, said_follow);
             }
-            Self::Memorylake => {}
+            Self::Memorylake => {
+                under(
+                    &mut backend.subscribe_verb,
+                    Verb::Get,
+                    said("subscribe_verb"),
+                );
+                // It refuses a message without, which no client of the plain protocol sends.
+                let default = [("memorylake".to_owned(), serde_json::json!({}))].into();
+                let said_default = said("default_metadata");
+                under(&mut backend.default_metadata, default, said_default);
+                let said_wait = said("explicit_wait");
+                under(&mut backend.explicit_wait, true, said_wait);
+                let said_push = said("push_notifications");
+                under(&mut backend.push_notifications, false, said_push);
+                let said_hydrate = said("hydrate_tasks");
+                under(&mut backend.hydrate_tasks, true, said_hydrate);
+            }
         }
     }
 }

@@ -1,15 +1,18 @@
 //! The settings as the file says them: the first reading, and the source of the JSON Schema. Addresses
 //! and templates are still text here. What the file leaves out has its default from here on.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::audit::Audit;
 use super::auth::{Credentials, Way};
 use super::conversations::{Conversation, Retry, State, StoreUrl};
+use super::face;
 use super::metadata::RuleSaid;
 use super::ownership::Ownership;
 use super::preset::Preset;
@@ -50,6 +53,8 @@ pub(super) struct Raw {
     pub(super) routes: Vec<Route>,
     /// What is written into the metadata of messages to the agent at `backend.url`; routes have rules of their own.
     pub(super) metadata: Vec<RuleSaid>,
+    /// What clients see: the plain protocol, or the habits of a product; a bare name is its `like`.
+    pub(super) face: face::Said,
     /// What clients may speak.
     pub(super) dialects: Dialects,
     /// Choices where the versions or their implementations disagree.
@@ -124,6 +129,16 @@ pub(super) struct Backend {
     pub(super) card_path: String,
     /// Read a stream to its end after its client left, for an agent that stops when nobody listens.
     pub(super) follow_streams: bool,
+    /// Members of the metadata of every message that have these values where neither the caller nor a rule gives them.
+    pub(super) default_metadata: BTreeMap<String, Value>,
+    /// Members of the metadata without which a message is refused.
+    pub(super) require_metadata: Vec<String>,
+    /// Say in every send whether it waits, also where that is what v1.0 takes for granted.
+    pub(super) explicit_wait: bool,
+    /// It can call webhooks. Where it cannot, they are taken out of messages, and calls about them are answered here.
+    pub(super) push_notifications: bool,
+    /// Fill in finished tasks that it shows without their answer, by a replay of their events.
+    pub(super) hydrate_tasks: bool,
     /// What it is shown in place of the callers' own credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) credentials: Option<Credentials>,
@@ -149,6 +164,9 @@ pub(super) struct Route {
     /// What is written into the metadata of messages to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) metadata: Vec<RuleSaid>,
+    /// What its clients see, where that is not what all see.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) face: Option<face::Said>,
 }
 
 /// The address alone, or all of it.
@@ -226,6 +244,7 @@ impl Default for Raw {
             backend: Backend::default(),
             routes: Vec::new(),
             metadata: Vec::new(),
+            face: face::Said::Full(face::Full::default()),
             dialects: Dialects::default(),
             compat: Compat::default(),
             stream: Stream::default(),
@@ -262,6 +281,11 @@ impl Default for Backend {
             ca_file: None,
             card_path: "/.well-known/agent-card.json".to_owned(),
             follow_streams: false,
+            default_metadata: BTreeMap::new(),
+            require_metadata: Vec::new(),
+            explicit_wait: false,
+            push_notifications: true,
+            hydrate_tasks: false,
             credentials: None,
         }
     }

@@ -137,6 +137,19 @@ fn the_schema_knows_forms_and_defaults() {
 }
 
 #[test]
+fn the_preset_of_memorylake_is_single_settings() {
+    let backend = |more: &str| good(&format!("backend: {{url: 'http://agent'{more}}}\n")).backend;
+    let spelled = backend(
+        ", subscribe_verb: GET, default_metadata: {memorylake: {}}, explicit_wait: true, push_notifications: false, hydrate_tasks: true",
+    );
+    assert_eq!(backend(", preset: memorylake"), spelled);
+    let own = backend(
+        ", preset: memorylake, subscribe_verb: POST, default_metadata: {}, explicit_wait: false, push_notifications: true, hydrate_tasks: false",
+    );
+    assert_eq!(backend(""), own);
+}
+
+#[test]
 fn a_preset_is_single_settings_and_what_is_said_goes_before_it() {
     let backend = |more: &str| good(&format!("backend: {{url: 'http://agent'{more}}}\n")).backend;
     let spelled = backend(
@@ -228,16 +241,16 @@ limits:
 ";
     let expected = "\
 listen: line 1: expected an address and a port, such as 127.0.0.1:8080 or [::]:8080
-wokers: line 2: unknown key; known here: listen, public_url, admin, admin_token_file, workers, log, log_format, auth, backend, routes, metadata, dialects, compat, stream, conversation, retry, state, ownership, push, card, http, limits, audit, drain
+wokers: line 2: unknown key; known here: listen, public_url, admin, admin_token_file, workers, log, log_format, auth, backend, routes, metadata, face, dialects, compat, stream, conversation, retry, state, ownership, push, card, http, limits, audit, drain
 log: line 3: expected one of: error, warn, info, debug, trace, off
 backend.url: line 5: an address must not hold credentials
 backend.wait: line 6: expected a time such as 250ms, 30s, 10m or 1h
 backend.version: line 7: expected one of: 1.0, 0.3
-backend.retries: line 8: unknown key; known here: preset, url, binding, version, http2, max_connections, wait, idle, subscribe_verb, rest_content_type, rest_paths, always_output_modes, ignores_configuration, ca_file, card_path, follow_streams, credentials
+backend.retries: line 8: unknown key; known here: preset, url, binding, version, http2, max_connections, wait, idle, subscribe_verb, rest_content_type, rest_paths, always_output_modes, ignores_configuration, ca_file, card_path, follow_streams, default_metadata, require_metadata, explicit_wait, push_notifications, hydrate_tasks, credentials
 routes[0].backend: line 11: the path and the backend must have the same parameters
 routes[1].path: line 12: a path must not end in `v1`, which means v0.3 REST
 routes[1].backend: line 12: every route has a path and a backend
-routes[1].bakend: line 13: unknown key; known here: path, backend, agent_parameter, metadata
+routes[1].bakend: line 13: unknown key; known here: path, backend, agent_parameter, metadata, face
 limits.body: line 15: expected a size such as 64KiB, 16MiB, 1MB or a number of bytes
 limits.depth: line 16: expected at most 200
 limits.silence: line 17: expected more than 0

@@ -6,9 +6,11 @@ use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header, response::Parts,
 };
 
+mod events;
 mod pages;
 mod trouble;
 
+use events::is_plain;
 use trouble::unanswered;
 
 use super::{
@@ -221,13 +223,7 @@ impl Exchange {
     }
 
     fn stream(&mut self, head: Parts, body: agent::Body) -> Result<Response<Reply>, Fault> {
-        if let Some(coding) = head.headers.get(header::CONTENT_ENCODING)
-            && coding.as_bytes() != b"identity"
-        {
-            return Err(Fault::answer(
-                "the event stream is compressed, though identity was asked for",
-            ));
-        }
+        is_plain(&head.headers)?;
         self.hold.resize(0); // what was sent goes with this exchange
         log_losses(&self.lost, self.call.op.name());
         let version = self.to.dialect.shape.version();
@@ -291,7 +287,15 @@ impl Exchange {
         let mut document = if self.to.op == Some(Op::ListPush) && arrays {
             Box::pin(self.all_pages(&text)).await?
         } else {
-            self.translate(&self.to, &text)?
+            let whole = if self.hydrates() {
+                Box::pin(self.hydrated(&text)).await
+            } else {
+                None
+            };
+            match whole {
+                Some(whole) => self.translate_from(Dialect::R10, &self.to, &whole)?,
+                None => self.translate(&self.to, &text)?,
+            }
         };
         self.gateway.under_way.turn().await;
         self.settle(&document.seen, &head.headers, &text).await?;
@@ -330,6 +334,15 @@ impl Exchange {
     }
 
     pub(super) fn translate(&self, to: &ReplyTo, text: &Bytes) -> Result<Document, Fault> {
+        self.translate_from(self.gateway.dialect, to, text)
+    }
+
+    fn translate_from(
+        &self,
+        dialect: Dialect,
+        to: &ReplyTo,
+        text: &Bytes,
+    ) -> Result<Document, Fault> {
         let none = Public {
             interfaces: vec![],
             push: false,
@@ -339,7 +352,7 @@ impl Exchange {
             return Err(Fault::params("the request's Host is not an address"));
         }
         let public = self.public.as_deref().unwrap_or(&none);
-        let (dialect, sent) = (self.gateway.dialect, self.call.op);
+        let sent = self.call.op;
         answer::document(to, dialect, sent, text, public, &self.gateway.options)
     }
 

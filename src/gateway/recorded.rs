@@ -35,6 +35,7 @@ impl Inner {
         };
         let path = head.uri.path();
         let mut to = ReplyTo::new(detect::likely(path, None));
+        to.face = self.face;
         let _only_how_it_asks = self.look(head, path, waiting.record(), &mut to);
         waiting.record().refused(&to, &fault);
         let answer = match full {

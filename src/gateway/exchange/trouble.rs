@@ -3,7 +3,7 @@ use http::{StatusCode, header, response::Parts};
 
 use super::{Exchange, is_json};
 use crate::{
-    a2a::{Fault, Kind, Op, answer},
+    a2a::{Binding, Fault, Kind, Op, answer},
     agent,
     gateway::body,
 };
@@ -36,13 +36,22 @@ impl Exchange {
         if of_access && self.gateway.credentials.on() {
             return self.refused(status, &fault);
         }
-        if of_access && json {
+        if of_access && json && fault.more.product.is_none() {
             // As it was received, if it is what it says it is (errors 3).
             fault.kind = match head.status {
                 StatusCode::FORBIDDEN => Kind::AccessDenied,
                 _ => Kind::Unauthenticated,
             };
             fault.more.received = text.filter(|t| crate::json::is_json(t));
+        }
+        if self.gateway.dialect.binding == Binding::Rest
+            && let Some(product) = &mut fault.more.product
+        {
+            // The product's REST has one form for all; of tasks it is the agent who tells.
+            product.before_agent = !matches!(
+                fault.kind,
+                Kind::TaskNotFound | Kind::TaskNotCancelable | Kind::UnsupportedOperation
+            );
         }
         fault.more.cause = Some(format!("HTTP status {status}"));
         fault.retry_after = head
