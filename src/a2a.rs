@@ -6,6 +6,7 @@ use bytes::Bytes;
 pub mod answer;
 pub mod detect;
 pub mod digest;
+pub mod face;
 pub mod facts;
 pub mod fault;
 pub mod headers;
@@ -16,6 +17,7 @@ pub mod rest;
 pub mod rpc;
 pub mod shape;
 
+pub use face::Face;
 pub use facts::Facts;
 pub use fault::{Fault, Kind};
 pub use op::Op;

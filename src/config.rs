@@ -16,10 +16,12 @@ use ipnet::IpNet;
 mod audit;
 mod auth;
 mod conversations;
+mod face;
 mod limits;
 mod mean;
 mod metadata;
 mod ownership;
+mod preset;
 mod raw;
 mod route;
 mod sections;
@@ -36,13 +38,16 @@ pub use self::auth::{
 pub use self::conversations::{
     BusyStatus, ByMessageId, Conversation, OnBusy, OnError, Retry, State, StoreUrl,
 };
+pub use self::face::{Face, Like};
 pub use self::limits::{AtOnce, Concurrency, Match, Of, Part, Per, PerPeer, Quota, Rate, Rule};
+pub(crate) use self::metadata::required;
 pub use self::metadata::{MetadataRule, MetadataSource, MetadataValue};
 pub use self::ownership::{NewContexts, OfUnknown, OwnedBy, Ownership};
+pub use self::preset::Preset;
 pub use self::route::{Route, Segment, Target, Template};
 pub use self::sections::{
     Binding, BytesEncoding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat,
-    Push, PushMode, RestDialect, Stream, Verb, Version,
+    Push, PushMode, RestDialect, RestPaths, Stream, Verb, Version,
 };
 pub use self::url::BaseUrl;
 
@@ -74,6 +79,8 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// What is written into the metadata of messages to the agent without a route.
     pub metadata: Vec<MetadataRule>,
+    /// What clients see.
+    pub face: Face,
     /// What clients may speak.
     pub dialects: Dialects,
     /// Choices where the versions or their implementations disagree.
@@ -104,6 +111,10 @@ pub struct Config {
 
 /// The agent behind the gateway and how it is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one habit of an agent, switched by itself"
+)]
 pub struct Backend {
     /// Its address; absent only where there are routes, or in a file read by [`check`].
     pub url: Option<BaseUrl>,
@@ -123,12 +134,26 @@ pub struct Backend {
     pub subscribe_verb: Verb,
     /// The content type of REST requests to it.
     pub rest_content_type: ContentType,
+    /// How its REST paths name what is done to a task.
+    pub rest_paths: RestPaths,
+    /// Whether every configuration has `acceptedOutputModes`.
+    pub always_output_modes: bool,
+    /// Whether it ignores the configuration of a message.
+    pub ignores_configuration: bool,
     /// Certificates to trust beside the system's, as PEM.
     pub ca_file: Option<PathBuf>,
     /// Where its card is, below its host.
     pub card_path: String,
     /// Whether a stream is read to its end after its client left.
     pub follow_streams: bool,
+    /// What is written into the metadata of every message, after the rules of its route.
+    pub metadata: Vec<MetadataRule>,
+    /// Whether every send says whether it waits.
+    pub explicit_wait: bool,
+    /// Whether it can call webhooks.
+    pub push_notifications: bool,
+    /// Whether finished tasks that it shows without their answer are filled in.
+    pub hydrate_tasks: bool,
     /// What it is shown in place of the caller's own credentials.
     pub credentials: Option<Credentials>,
 }

@@ -18,6 +18,7 @@ mod fetch;
 mod followed;
 mod forward;
 mod greet;
+mod hydrate;
 mod limited;
 mod making;
 mod owned;
@@ -35,7 +36,7 @@ use under_way::UnderWay;
 
 use crate::{
     a2a::{
-        Binding, Dialect, Fault, Kind, Op, Version,
+        Binding, Dialect, Face, Fault, Kind, Op, Version,
         detect::{self, Accepts, Target},
         headers,
         reply::ReplyTo,
@@ -75,6 +76,10 @@ struct Inner {
     /// How the agents speak.
     dialect: Dialect,
     accepts: Accepts,
+    /// The same, with nothing but `ProtoJSON` of v0.3 over REST.
+    proto_only: Accepts,
+    /// What clients see who have not found an agent yet.
+    face: Face,
     options: Arc<Options>,
     speech: Arc<Speech>,
     limits: config::Limits,
@@ -98,6 +103,7 @@ struct Inner {
     auth: greet::Auth,
     callers: Callers,
     credentials: credentials::Credentials,
+    hydrated: hydrate::Hydrated,
     follow: Follow,
     stop: CancellationToken,
     under_way: UnderWay,
@@ -168,6 +174,7 @@ impl Inner {
         let uri = head.uri.clone();
         let path = uri.path();
         let mut to = ReplyTo::new(detect::likely(path, None));
+        to.face = self.face;
         if let Err(fault) = host_is_one(head) {
             // No dialect wraps what is wrong with HTTP itself (RFC 9112 3.2).
             let mut response = refuse(&to, &fault);
@@ -208,6 +215,7 @@ impl Inner {
     ) -> Result<Asked<'p>, Fault> {
         let matched = self.routes.find(path)?;
         record.route(&matched.route.name);
+        to.face = matched.route.face;
         let said = headers::version(&head.headers, head.uri.query(), &self.accepts.versions);
         to.dialect = detect::likely(matched.rest, said.as_ref().ok().copied().flatten());
         Ok(Asked {
@@ -232,7 +240,7 @@ impl Inner {
         let mut hold = self.budget.hold();
         let body = self.read_body(head, body, target, &mut hold).await?;
         asked.record.body(&body);
-        let mut read = self.read(head, &body, target, asked.said, to)?;
+        let mut read = self.read(head, &body, target, asked, to)?;
         let sent = body.len();
         if to.twice.is_none() && headers::is_javascript(&head.headers) {
             to.twice = Some(false);
@@ -241,7 +249,7 @@ impl Inner {
         drop(body); // what is still needed of it is in the call
         greet::Auth::may(&met, read.call.op, &asked.matched.route.name)?;
         self.notice(&met, &mut read, &head.headers, to);
-        self.allowed(&read)?;
+        self.allowed(&mut read)?;
         let owner = self.mind(&mut read, &asked.matched, &met.caller).await?;
         let report = telling::wants_report(&head.headers);
         let card = read.call.op == Op::ExtendedCard;
@@ -304,10 +312,15 @@ impl Inner {
         head: &Parts,
         body: &Bytes,
         target: &Target,
-        said: Option<Version>,
+        asked: &Asked<'_>,
         to: &mut ReplyTo,
     ) -> Result<Read, Fault> {
-        let (accepts, options) = (&self.accepts, &self.options);
+        let (said, options) = (asked.said, &self.options);
+        let accepts = if asked.matched.route.proto_only {
+            &self.proto_only
+        } else {
+            &self.accepts
+        };
         match target {
             Target::Rest(found) => {
                 let query = head.uri.query();
@@ -341,13 +354,24 @@ impl Inner {
     }
 
     /// What settings forbid.
-    fn allowed(&self, read: &Read) -> Result<(), Fault> {
+    fn allowed(&self, read: &mut Read) -> Result<(), Fault> {
         let webhook = read.call.op.is_push() || read.call.facts.webhook;
         if webhook && !self.push {
             return Err(Fault::new(
                 Kind::PushNotSupported,
                 "push notifications are switched off here",
             ));
+        }
+        if read.call.op.is_push() && !self.backend.push_notifications {
+            return Err(Fault::new(
+                Kind::PushNotSupported,
+                "the agent has no push notifications",
+            ));
+        }
+        let strips = read.call.facts.webhook && !self.backend.push_notifications;
+        let says = read.call.op == Op::Send && self.backend.explicit_wait;
+        if strips || says {
+            request::configure(read, strips, says, &self.options)?;
         }
         Ok(())
     }

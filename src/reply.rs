@@ -9,8 +9,10 @@ use std::{
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
+mod replay;
 mod stream;
 
+pub use replay::Reading;
 pub use stream::{AskTask, Onward, Outlived, Speech, Stream};
 
 use crate::agent;

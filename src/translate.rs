@@ -6,7 +6,7 @@ use http::Method;
 
 use crate::{
     a2a::{
-        Binding, Dialect, Fault, Kind, Op, Shape, Version,
+        Binding, Dialect, Face, Fault, Kind, Op, Shape, Version,
         answer::{self, Public},
         detect::Accepts,
         reply::ReplyTo,
@@ -75,6 +75,8 @@ pub struct Job {
     pub op: Option<Op>,
     /// What an operator may choose.
     pub options: Options,
+    /// What the client is used to.
+    pub face: Face,
     /// How many messages of history the client asked for.
     pub history: Option<u64>,
     /// Whether an event is the last of its stream.
@@ -89,6 +91,7 @@ impl Job {
             to,
             op: None,
             options: Options::default(),
+            face: Face::A2A,
             history: None,
             ends: false,
         }
@@ -126,6 +129,7 @@ impl Job {
     fn read_rpc(&self, body: &Bytes) -> Result<Read, Fault> {
         let accepts = self.accepts();
         let mut to = ReplyTo::new(self.from);
+        to.face = self.face;
         let read = request::read_rpc(body, None, &accepts, &self.options, &mut to)?;
         if to.dialect != self.from {
             return Err(Fault::params("the method is of another version"));
@@ -146,6 +150,7 @@ impl Job {
         };
         let said = Some(self.from.shape.version());
         let mut to = ReplyTo::new(self.from);
+        to.face = self.face;
         let read = request::read_rest(&found, query, body, said, &accepts, &self.options, &mut to)?;
         if to.dialect != self.from {
             return Err(Fault::params("the request is of another dialect"));
@@ -188,6 +193,7 @@ impl Job {
 
     fn reply_to(&self, came: &Bytes) -> ReplyTo {
         let mut to = ReplyTo::new(self.to);
+        to.face = self.face;
         to.id = match self.from.binding {
             Binding::Rpc => rpc::id_in(came),
             Binding::Rest => rpc::Id::ONE,
@@ -284,7 +290,7 @@ impl Job {
         };
         let fault = answer::read_fault(status, body, self.op.unwrap_or(Op::Get));
         let mut to = self.reply_to(&Bytes::copy_from_slice(body.as_bytes()));
-        to.op = None; // so that it is told as a document, not as the end of a stream
+        to.op = self.op.filter(|op| !op.streams()); // told as a document, not as the end of a stream
         let told = to.fault(&fault);
         let translated = Translated {
             output: text(&told.body)?,

@@ -20,7 +20,7 @@ use std::{
 
 use a2a_gateway::{
     a2a::{
-        Dialect, Op,
+        Dialect, Face, Op,
         shape::{FileBytes, Loss, Options},
     },
     cli::Document,
@@ -66,6 +66,8 @@ struct Chosen {
     forget_lossy: bool,
     v03_rest_blocking: bool,
     v10_accept_blocking: bool,
+    face: Option<String>,
+    v03_flat_errors: bool,
 }
 
 /// A member that must be reported as lost, and be gone.
@@ -211,11 +213,24 @@ fn job(case: &Case, from: &str, to: &str) -> Job {
     job.options = options(&case.options);
     job.history = case.options.history;
     job.ends = case.options.ends;
+    job.face = face(&case.options);
     job.op = case
         .op
         .as_deref()
         .map(|op| Op::named(op).unwrap_or_else(|| panic!("there is no operation {op}")));
     job
+}
+
+fn face(chosen: &Chosen) -> Face {
+    let face = match chosen.face.as_deref() {
+        None => Face::A2A,
+        Some("memorylake") => Face::MEMORYLAKE,
+        Some(other) => panic!("there is no face {other}"),
+    };
+    Face {
+        v03_flat_errors: chosen.v03_flat_errors,
+        ..face
+    }
 }
 
 fn pair(case: &Case, from: &File, to: &File, used: &mut BTreeSet<usize>) -> Result<(), String> {

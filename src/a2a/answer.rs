@@ -19,13 +19,15 @@ use crate::json::{self, As, Form, Node, Obj};
 
 mod errors;
 mod listed;
+mod replay;
 mod seen;
 
 pub use errors::{from_status, read as read_fault};
 pub use listed::{Listed, TaskPage, task_page, tasks_listed};
+pub use replay::{Bare, Folded, Replay, bare};
 pub use seen::{Named, Seen, running_task, task_seen};
 
-use seen::seen_in;
+use seen::{lifted, seen_in};
 
 /// What the gateway says of itself in a card.
 #[derive(Clone, Debug)]
@@ -89,6 +91,14 @@ pub fn document(
         canonical.wrap("task"); // the task of a message that was sent before
     }
     let seen = seen_in(asked, &canonical, to.learn);
+    let untimed = to.face.v03_rest_no_timestamp && to.dialect.shape == Shape::V03Proto;
+    if untimed && asked == Op::Get {
+        let drop_time = |s: &mut Obj<'_>| {
+            s.take("timestamp");
+            Ok(())
+        };
+        canonical.within("status", drop_time).map_err(|e| bad(&e))?;
+    }
     let same = from.shape == Shape::V10 && to.dialect.shape == Shape::V10;
     if same && let Some(text) = canonical.unchanged() {
         return Ok(Document {

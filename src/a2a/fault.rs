@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use http::{HeaderName, HeaderValue, StatusCode};
 
+use super::face::Product;
+
 /// Whose fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
@@ -249,6 +251,8 @@ pub struct Fault {
     pub blame: Blame,
     /// Set where an operation is there but refuses this task: v0.3 REST says 400 then, not 501.
     pub of_task: bool,
+    /// Refused before the agent ran, though agents refuse so, too.
+    pub early: bool,
     /// What few faults have.
     pub more: Box<More>,
 }
@@ -268,6 +272,8 @@ pub struct More {
     pub fields: Vec<(HeaderName, HeaderValue)>,
     /// JSON text of a 401 or 403 of the agent, which passes as it was received (errors 3).
     pub received: Option<String>,
+    /// The body in which the agent's product told it, where it has one of its own.
+    pub product: Option<Product>,
 }
 
 impl Fault {
@@ -279,6 +285,7 @@ impl Fault {
             retry_after: None,
             blame: kind.wire().blame,
             of_task: false,
+            early: false,
             more: Box::default(),
         }
     }
@@ -314,6 +321,13 @@ impl Fault {
             Kind::BackendUnreachable | Kind::Overloaded | Kind::SlowBody | Kind::QuotaExceeded
         );
         self.kind.wire().may_have_started || answered && lost
+    }
+
+    /// Refused before the agent ran.
+    #[must_use]
+    pub const fn early(mut self) -> Self {
+        self.early = true;
+        self
     }
 
     /// Adds words for the log.

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{
     Binding, Dialect,
+    face::{self, Face},
     fault::{Fault, Kind, Wire},
     op::Op,
     rpc,
@@ -26,6 +27,8 @@ pub struct ReplyTo {
     pub history: Option<u64>,
     /// The context that it named, or that the first event named.
     pub context: Option<String>,
+    /// What it is used to.
+    pub face: Face,
     /// Whether answers are looked at for the ids of task and context.
     pub learn: bool,
 }
@@ -60,6 +63,7 @@ impl ReplyTo {
             twice: None,
             history: None,
             context: None,
+            face: Face::A2A,
             learn: false,
         }
     }
@@ -71,6 +75,11 @@ impl ReplyTo {
 
     /// A fault before anything was answered.
     pub fn fault(&self, fault: &Fault) -> Told {
+        if self.face.product_errors
+            && let Some(told) = self.product(fault)
+        {
+            return told;
+        }
         if let Some(received) = &fault.more.received {
             return Told {
                 status: fault.around(),
@@ -91,7 +100,7 @@ impl ReplyTo {
             Binding::Rpc => {
                 self.object(fault, &mut body);
                 Told {
-                    status: fault.around(),
+                    status: around(fault),
                     framing: Framing::Json,
                     body,
                 }
@@ -107,6 +116,26 @@ impl ReplyTo {
         }
     }
 
+    /// As the product tells it: the agent's own words, and ours in its form.
+    fn product(&self, fault: &Fault) -> Option<Told> {
+        let (status, body) = match &fault.more.product {
+            Some(product) => {
+                let status = StatusCode::from_u16(product.status);
+                (status.unwrap_or(fault.status()), product.text.clone())
+            }
+            None if fault.more.received.is_some() => return None,
+            None if self.dialect.binding == Binding::Rpc && !face::is_before_agent(fault) => {
+                return None;
+            }
+            None => (fault.status(), face::body(fault)),
+        };
+        Some(Told {
+            status,
+            framing: Framing::Json,
+            body: body.into_bytes(),
+        })
+    }
+
     /// v0.3 clients cannot read a JSON reply to a streaming call (decision 21), but for what is decided before
     /// the method is known, and for statuses that must be seen as such.
     fn must_be_event(&self, fault: &Fault) -> bool {
@@ -114,7 +143,7 @@ impl ReplyTo {
             fault.kind,
             Kind::Parse | Kind::InvalidRequest | Kind::MethodNotFound | Kind::TooLarge
         );
-        let plain = fault.around() != StatusCode::OK;
+        let plain = around(fault) != StatusCode::OK;
         self.streams() && self.dialect.shape.version() == Version::V03 && !early && !plain
     }
 
@@ -138,7 +167,21 @@ impl ReplyTo {
     }
 
     fn object(&self, fault: &Fault, out: &mut Vec<u8>) {
-        let wire = fault.kind.wire();
+        let mut wire = fault.kind.wire();
+        let rpc = self.dialect.binding == Binding::Rpc;
+        let old = self.dialect.shape.version() == Version::V03;
+        let flat = self.face.v03_flat_errors && self.op.is_some() && old;
+        if rpc && (told_by_product(fault) || flat) {
+            wire.rpc = Kind::Internal.wire().rpc;
+        }
+        if self.face.product_errors && !rpc {
+            let body = match &fault.more.product {
+                Some(product) => product.text.clone(),
+                None => face::body(fault),
+            };
+            out.extend_from_slice(body.as_bytes());
+            return;
+        }
         match (self.dialect.binding, self.dialect.shape.version()) {
             (Binding::Rpc, version) => {
                 rpc::write_head(&self.id, "error", out);
@@ -180,6 +223,20 @@ impl ReplyTo {
             }
         }
     }
+}
+
+/// Whether an agent's product told what the protocol has no code for (errors 6): a server's own code and an HTTP status
+/// around the envelope are for what the gateway itself refuses.
+fn told_by_product(fault: &Fault) -> bool {
+    fault.more.product.is_some() && matches!(fault.kind, Kind::QuotaExceeded | Kind::AccessDenied)
+}
+
+/// The status around a JSON-RPC error.
+fn around(fault: &Fault) -> StatusCode {
+    if told_by_product(fault) {
+        return StatusCode::OK;
+    }
+    fault.around()
 }
 
 /// JSON has line ends only between its tokens, where a space does as well.

@@ -12,12 +12,14 @@ use super::{
     rpc,
     shape::{Loss, Notes, Options, Shape, Version, old::Old},
 };
-use crate::json::{self, Obj};
+use crate::json::{self, Node, Obj};
 
+mod configuration;
 mod metadata;
 mod outgoing;
 mod owned;
 
+pub use configuration::configure;
 pub use metadata::{Edit, What, edit_metadata};
 pub use outgoing::{
     Outgoing, ask_now, ask_task, ask_tasks, fill_context, get_task, next_page, subscribe, write,
@@ -183,6 +185,10 @@ fn lift(
         .shape
         .lift_request(op, &mut r, &mut notes)
         .map_err(|e| Fault::params(e.to_string()))?;
+    let quiet = to.face.v03_rest_no_history && to.dialect.shape == Shape::V03Proto;
+    if quiet && op.sends() {
+        no_history_unless_told(&mut r)?;
+    }
     let facts = Facts::read(op, &r)?;
     needs(op, &facts)?;
     to.twice = notes.twice;
@@ -204,6 +210,20 @@ fn lift(
         made_id: notes.made_id,
         old: notes.old,
     })
+}
+
+/// The product's v0.3 REST leaves the history out, where v1.0 gives all of it.
+fn no_history_unless_told(r: &mut Obj<'_>) -> Result<(), Fault> {
+    if !r.has("configuration") {
+        r.put("configuration", Node::Obj(Obj::default()));
+    }
+    r.within("configuration", |c| {
+        if !c.has("historyLength") {
+            c.put("historyLength", Node::Text("0"));
+        }
+        Ok(())
+    })
+    .map_err(|e| Fault::params(e.to_string()))
 }
 
 /// How much longer a document may get without a second allocation.

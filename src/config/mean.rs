@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use super::audit;
 use super::auth;
 use super::conversations;
+use super::face::Face;
 use super::limits as rules;
 use super::metadata;
 use super::ownership::{self, Needs};
@@ -38,6 +39,9 @@ const MAX_WORKERS: usize = 1024;
 pub(super) fn mean(text: &str, overrides: Overrides, agent: Agent) -> Result<Config, Mistakes> {
     let mut tree = Tree::parse(text)?;
     let mut raw: Raw = tree.read();
+    if let Some(preset) = raw.backend.preset {
+        preset.spell_out(&mut raw.backend, &tree);
+    }
     lay_over(&mut raw, overrides, &mut tree);
     let config = meant(raw, agent, &mut tree);
     tree.finish(config)
@@ -45,6 +49,7 @@ pub(super) fn mean(text: &str, overrides: Overrides, agent: Agent) -> Result<Con
 
 /// The settings themselves, good for nothing if `tree` holds a mistake afterwards.
 fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
+    let face = Face::from(raw.face);
     let config = Config {
         listen: address("listen", &raw.listen, tree).unwrap_or_else(nowhere),
         public_url: url("public_url", raw.public_url.as_deref(), tree),
@@ -55,8 +60,9 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         log_format: raw.log_format,
         auth: raw.auth,
         backend: backend(raw.backend, tree),
-        routes: routes(&raw.routes, tree),
+        routes: routes(&raw.routes, &face, tree),
         metadata: metadata::rules("metadata", &raw.metadata, &BTreeSet::new(), tree),
+        face,
         dialects: raw.dialects,
         compat: raw.compat,
         stream: raw.stream,
@@ -177,6 +183,7 @@ fn backend(raw: raw::Backend, tree: &mut Tree) -> Backend {
     {
         tree.wrong("backend.ca_file", "expected the name of a file");
     }
+    let metadata = metadata::of_agent(&raw.default_metadata, &raw.require_metadata, tree);
     Backend {
         url: url("backend.url", raw.url.as_deref(), tree),
         binding: raw.binding,
@@ -187,14 +194,21 @@ fn backend(raw: raw::Backend, tree: &mut Tree) -> Backend {
         idle: raw.idle,
         subscribe_verb: raw.subscribe_verb,
         rest_content_type: raw.rest_content_type,
+        rest_paths: raw.rest_paths,
+        always_output_modes: raw.always_output_modes,
+        ignores_configuration: raw.ignores_configuration,
         ca_file: raw.ca_file,
         card_path: raw.card_path,
         follow_streams: raw.follow_streams,
+        metadata,
+        explicit_wait: raw.explicit_wait,
+        push_notifications: raw.push_notifications,
+        hydrate_tasks: raw.hydrate_tasks,
         credentials: raw.credentials,
     }
 }
 
-fn routes(raw: &[raw::Route], tree: &mut Tree) -> Vec<Route> {
+fn routes(raw: &[raw::Route], face: &Face, tree: &mut Tree) -> Vec<Route> {
     let mut shapes = BTreeMap::new();
     let mut routes = Vec::new();
     for (index, route) in raw.iter().enumerate() {
@@ -240,6 +254,7 @@ fn routes(raw: &[raw::Route], tree: &mut Tree) -> Vec<Route> {
             backend,
             agent_parameter,
             metadata,
+            face: route.face.clone().map_or_else(|| face.clone(), Face::from),
         });
     }
     routes
@@ -380,6 +395,8 @@ fn limits(said: &Limits, tree: &mut Tree) {
         ("members", said.members),
         ("connections", said.connections),
         ("followers", said.followers),
+        ("replay", said.replay),
+        ("replays", said.replays),
     ];
     let times = [
         ("silence", said.silence),
@@ -390,6 +407,7 @@ fn limits(said: &Limits, tree: &mut Tree) {
         ("send", said.send),
         ("stream_idle", said.stream_idle),
         ("write_stall", said.write_stall),
+        ("replay_time", said.replay_time),
     ];
     above_zero("limits", &sizes, &times, tree);
     if said.head < MIN_HEAD {

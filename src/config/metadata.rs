@@ -1,6 +1,6 @@
 //! Rules about the metadata of messages, of each route and of the agent without one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,6 +91,8 @@ pub enum MetadataValue {
     Default(MetadataSource),
     /// It is taken out.
     Remove,
+    /// A message without it is refused.
+    Require,
 }
 
 /// Where a value comes from.
@@ -104,6 +106,34 @@ pub enum MetadataSource {
     Label(String),
     /// A claim in the caller's token.
     Claim(String),
+}
+
+/// What the agent itself wants: members that must be there, and then those that have a value else.
+pub(super) fn of_agent(
+    defaults: &BTreeMap<String, Value>,
+    required: &[String],
+    tree: &mut Tree,
+) -> Vec<MetadataRule> {
+    if defaults.keys().any(String::is_empty) {
+        tree.wrong("backend.default_metadata", "expected the names of members");
+    }
+    if required.iter().any(String::is_empty) {
+        tree.wrong("backend.require_metadata", "expected the names of members");
+    }
+    let default = |(name, value): (&String, &Value)| MetadataRule {
+        path: vec![name.clone()],
+        value: MetadataValue::Default(MetadataSource::Constant(value.to_string())),
+    };
+    let required = self::required(required);
+    required.chain(defaults.iter().map(default)).collect()
+}
+
+/// Members that must be there.
+pub(crate) fn required(names: &[String]) -> impl Iterator<Item = MetadataRule> {
+    names.iter().map(|name| MetadataRule {
+        path: vec![name.clone()],
+        value: MetadataValue::Require,
+    })
 }
 
 /// The rules at `key`, where the path has these parameters.

@@ -1,20 +1,24 @@
 //! The settings as the file says them: the first reading, and the source of the JSON Schema. Addresses
 //! and templates are still text here. What the file leaves out has its default from here on.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::audit::Audit;
 use super::auth::{Credentials, Way};
 use super::conversations::{Conversation, Retry, State, StoreUrl};
+use super::face;
 use super::metadata::RuleSaid;
 use super::ownership::Ownership;
+use super::preset::Preset;
 use super::sections::{
-    Binding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat, Push, Stream,
-    Verb, Version,
+    Binding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat, Push, RestPaths,
+    Stream, Verb, Version,
 };
 use super::units::Time;
 
@@ -49,6 +53,8 @@ pub(super) struct Raw {
     pub(super) routes: Vec<Route>,
     /// What is written into the metadata of messages to the agent at `backend.url`; routes have rules of their own.
     pub(super) metadata: Vec<RuleSaid>,
+    /// What clients see: the plain protocol, or the habits of a product; a bare name is its `like`.
+    pub(super) face: face::Said,
     /// What clients may speak.
     pub(super) dialects: Dialects,
     /// Choices where the versions or their implementations disagree.
@@ -80,7 +86,14 @@ pub(super) struct Raw {
 /// The agent behind the gateway.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one habit of an agent, switched by itself"
+)]
 pub(super) struct Backend {
+    /// The product it is made with: stands for those of the settings below that this product needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) preset: Option<Preset>,
     /// Its address; required unless there are routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) url: Option<String>,
@@ -103,6 +116,12 @@ pub(super) struct Backend {
     pub(super) subscribe_verb: Verb,
     /// The content type of REST requests to it.
     pub(super) rest_content_type: ContentType,
+    /// How its REST paths name what is done to a task.
+    pub(super) rest_paths: RestPaths,
+    /// Send `acceptedOutputModes` in every configuration, for an agent that refuses one without.
+    pub(super) always_output_modes: bool,
+    /// It does not heed the configuration of a message: what is lost by that is told in the log, once in a while.
+    pub(super) ignores_configuration: bool,
     /// Certificates to trust beside the system's, as PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ca_file: Option<PathBuf>,
@@ -110,6 +129,16 @@ pub(super) struct Backend {
     pub(super) card_path: String,
     /// Read a stream to its end after its client left, for an agent that stops when nobody listens.
     pub(super) follow_streams: bool,
+    /// Members of the metadata of every message that have these values where neither the caller nor a rule gives them.
+    pub(super) default_metadata: BTreeMap<String, Value>,
+    /// Members of the metadata without which a message is refused.
+    pub(super) require_metadata: Vec<String>,
+    /// Say in every send whether it waits, also where that is what v1.0 takes for granted.
+    pub(super) explicit_wait: bool,
+    /// It can call webhooks. Where it cannot, they are taken out of messages, and calls about them are answered here.
+    pub(super) push_notifications: bool,
+    /// Fill in finished tasks that it shows without their answer, by a replay of their events.
+    pub(super) hydrate_tasks: bool,
     /// What it is shown in place of the callers' own credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) credentials: Option<Credentials>,
@@ -135,6 +164,9 @@ pub(super) struct Route {
     /// What is written into the metadata of messages to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) metadata: Vec<RuleSaid>,
+    /// What its clients see, where that is not what all see.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) face: Option<face::Said>,
 }
 
 /// The address alone, or all of it.
@@ -212,6 +244,7 @@ impl Default for Raw {
             backend: Backend::default(),
             routes: Vec::new(),
             metadata: Vec::new(),
+            face: face::Said::Full(face::Full::default()),
             dialects: Dialects::default(),
             compat: Compat::default(),
             stream: Stream::default(),
@@ -232,6 +265,7 @@ impl Default for Raw {
 impl Default for Backend {
     fn default() -> Self {
         Self {
+            preset: None,
             url: None,
             binding: Binding::default(),
             version: Version::default(),
@@ -241,9 +275,17 @@ impl Default for Backend {
             idle: Duration::from_mins(1),
             subscribe_verb: Verb::default(),
             rest_content_type: ContentType::default(),
+            rest_paths: RestPaths::default(),
+            always_output_modes: false,
+            ignores_configuration: false,
             ca_file: None,
             card_path: "/.well-known/agent-card.json".to_owned(),
             follow_streams: false,
+            default_metadata: BTreeMap::new(),
+            require_metadata: Vec::new(),
+            explicit_wait: false,
+            push_notifications: true,
+            hydrate_tasks: false,
             credentials: None,
         }
     }

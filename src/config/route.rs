@@ -5,6 +5,7 @@ use std::fmt;
 
 use http::uri::{Authority, Scheme};
 
+use super::face::Face;
 use super::metadata::MetadataRule;
 use super::url::{self, is_plain};
 
@@ -19,6 +20,8 @@ pub struct Route {
     pub agent_parameter: Option<String>,
     /// What is written into the metadata of messages to it.
     pub metadata: Vec<MetadataRule>,
+    /// What its clients see.
+    pub face: Face,
 }
 
 /// An agent's address, with parameters in its path.

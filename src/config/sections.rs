@@ -82,6 +82,17 @@ pub enum Verb {
     Get,
 }
 
+/// How an agent's REST paths name what is done to a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RestPaths {
+    /// `/tasks/{id}:cancel`, as the specification says.
+    #[default]
+    Colon,
+    /// `/tasks/{id}/cancel`, where a router cannot split a segment.
+    Slash,
+}
+
 /// The content type of REST bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum ContentType {
@@ -351,6 +362,15 @@ pub struct Limits {
     /// How long a client may leave what we write unread.
     #[serde(with = "Time")]
     pub write_stall: Duration,
+    /// The longest replay that a finished task is filled in from.
+    #[serde(with = "Size")]
+    pub replay: usize,
+    /// How long reading one may take.
+    #[serde(with = "Time")]
+    pub replay_time: Duration,
+    /// The most that is kept of replays; beyond, what was asked for longest ago goes.
+    #[serde(with = "Size")]
+    pub replays: usize,
     /// The most calls that are followed to their end after their caller left.
     #[schemars(range(min = 1))]
     pub followers: usize,
@@ -389,6 +409,9 @@ impl Default for Limits {
             send: Duration::from_mins(10),
             stream_idle: Duration::from_hours(1),
             write_stall: Duration::from_mins(1),
+            replay: 16 * MIB,
+            replay_time: Duration::from_secs(10),
+            replays: 64 * MIB,
             followers: 1024,
             per_peer: PerPeer::default(),
             rules: Vec::new(),

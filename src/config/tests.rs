@@ -126,6 +126,37 @@ fn the_schema_knows_forms_and_defaults() {
 }
 
 #[test]
+fn the_preset_of_memorylake_is_single_settings() {
+    let backend = |more: &str| good(&format!("backend: {{url: 'http://agent'{more}}}\n")).backend;
+    let spelled = backend(
+        ", subscribe_verb: GET, default_metadata: {memorylake: {}}, explicit_wait: true, push_notifications: false, hydrate_tasks: true",
+    );
+    assert_eq!(backend(", preset: memorylake"), spelled);
+    let own = backend(
+        ", preset: memorylake, subscribe_verb: POST, default_metadata: {}, explicit_wait: false, push_notifications: true, hydrate_tasks: false",
+    );
+    assert_eq!(backend(""), own);
+}
+
+#[test]
+fn a_preset_is_single_settings_and_what_is_said_goes_before_it() {
+    let backend = |more: &str| good(&format!("backend: {{url: 'http://agent'{more}}}\n")).backend;
+    let spelled = backend(
+        ", rest_paths: slash, always_output_modes: true, ignores_configuration: true, follow_streams: true",
+    );
+    assert_eq!(backend(", preset: adk-rust"), spelled);
+    assert_ne!(backend(""), spelled);
+
+    let own = backend(", preset: adk-rust, rest_paths: colon, always_output_modes: false");
+    assert_eq!(own.rest_paths, RestPaths::Colon);
+    assert!(!own.always_output_modes && own.ignores_configuration);
+
+    let told = wrong("backend: {url: 'http://agent', preset: adk}\n");
+    let says = "backend.preset: line 1: expected one of: adk-rust, memorylake";
+    assert_eq!(told, says);
+}
+
+#[test]
 fn the_command_line_goes_before_the_file_and_the_file_before_defaults() {
     let text = "listen: 127.0.0.1:1\nlog: warn\nbackend:\n  url: http://file\n  version: 0.3\n";
     let file = good(text);
@@ -204,7 +235,7 @@ log: line 3: expected one of: error, warn, info, debug, trace, off
 backend.url: line 5: an address must not hold credentials
 backend.wait: line 6: expected a time such as 250ms, 30s, 10m or 1h
 backend.version: line 7: expected one of: 1.0, 0.3
-backend.retries: line 8: unknown key; known here: url, binding, version, http2, max_connections, wait, idle, subscribe_verb, rest_content_type, ca_file, card_path, follow_streams, credentials
+backend.retries: line 8: unknown key; known here: preset, url, binding, version, http2, max_connections, wait, idle, subscribe_verb, rest_content_type, rest_paths, always_output_modes, ignores_configuration, ca_file, card_path, follow_streams, default_metadata, require_metadata, explicit_wait, push_notifications, hydrate_tasks, credentials
 routes[0].backend: line 11: the path and the backend must have the same parameters
 routes[1].path: line 12: a path must not end in `v1`, which means v0.3 REST
 routes[1].backend: line 12: every route has a path and a backend

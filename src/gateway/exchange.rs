@@ -162,6 +162,21 @@ impl Exchange {
         self.collect(&head, body).await
     }
 
+    /// Sends the call for our own sake, and gives the events of its answer.
+    pub(super) async fn ask_events(&mut self) -> Result<agent::Body, Fault> {
+        let events = HeaderValue::from_static("text/event-stream");
+        self.fields.insert(header::ACCEPT, events);
+        let (head, body) = self.ask().await?.into_parts();
+        if !head.status.is_success() {
+            return Err(self.failed(head, body).await);
+        }
+        if !is_events(&head.headers) {
+            return Err(Fault::answer("one document where events were asked for"));
+        }
+        is_plain(&head.headers)?;
+        Ok(body)
+    }
+
     /// Sends the call. Subscribing falls back to the other verb, and remembers it (operations 1.1).
     async fn ask(&mut self) -> Result<Response<agent::Body>, Fault> {
         let by_get = self.route.subscribe_by_get.load(Relaxed);
@@ -220,13 +235,7 @@ impl Exchange {
     }
 
     fn stream(&mut self, head: Parts, body: agent::Body) -> Result<Response<Reply>, Fault> {
-        if let Some(coding) = head.headers.get(header::CONTENT_ENCODING)
-            && coding.as_bytes() != b"identity"
-        {
-            return Err(Fault::answer(
-                "the event stream is compressed, though identity was asked for",
-            ));
-        }
+        is_plain(&head.headers)?;
         self.hold.resize(0); // what was sent goes with this exchange
         log_losses(&self.lost, self.call.op.name());
         let version = self.to.dialect.shape.version();
@@ -287,7 +296,14 @@ impl Exchange {
         let mut document = if self.to.op == Some(Op::ListPush) && arrays {
             Box::pin(self.all_pages(&text)).await?
         } else {
-            self.translate(&self.to, &text)?
+            let whole = match self.hydrates() {
+                true => Box::pin(self.hydrated(&text)).await,
+                false => None,
+            };
+            match whole {
+                Some(whole) => self.translate_from(Dialect::R10, &self.to, &whole)?,
+                None => self.translate(&self.to, &text)?,
+            }
         };
         self.gateway.under_way.turn().await;
         self.settle(&document.seen, &head.headers, &text).await?;
@@ -326,6 +342,15 @@ impl Exchange {
     }
 
     pub(super) fn translate(&self, to: &ReplyTo, text: &Bytes) -> Result<Document, Fault> {
+        self.translate_from(self.gateway.dialect, to, text)
+    }
+
+    fn translate_from(
+        &self,
+        dialect: Dialect,
+        to: &ReplyTo,
+        text: &Bytes,
+    ) -> Result<Document, Fault> {
         let none = Public {
             interfaces: vec![],
             push: false,
@@ -335,7 +360,7 @@ impl Exchange {
             return Err(Fault::params("the request's Host is not an address"));
         }
         let public = self.public.as_deref().unwrap_or(&none);
-        let (dialect, sent) = (self.gateway.dialect, self.call.op);
+        let sent = self.call.op;
         answer::document(to, dialect, sent, text, public, &self.gateway.options)
     }
 
@@ -400,6 +425,15 @@ pub(super) fn one_document(fields: &mut HeaderMap) {
 
 fn is_events(fields: &HeaderMap) -> bool {
     media(fields).eq_ignore_ascii_case("text/event-stream")
+}
+
+fn is_plain(fields: &HeaderMap) -> Result<(), Fault> {
+    match fields.get(header::CONTENT_ENCODING) {
+        Some(coding) if coding.as_bytes() != b"identity" => Err(Fault::answer(
+            "the event stream is compressed, though identity was asked for",
+        )),
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn is_json(fields: &HeaderMap) -> bool {

@@ -10,6 +10,7 @@ use super::{
     Gateway, Inner, Routes,
     credentials::{Credentials, Own},
     greet::{Auth, Ways},
+    hydrate::Hydrated,
     under_way::UnderWay,
 };
 use crate::{
@@ -80,6 +81,7 @@ pub struct Setup {
     ways: Arc<Ways>,
     own: Arc<Own>,
     callers: Callers,
+    hydrated: Hydrated,
     _watch: Watch,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
@@ -117,6 +119,7 @@ impl Setup {
                 place.insert((settings, room));
             }
         }
+        let hydrated = Hydrated::new(config.backend.hydrate_tasks, &config.limits);
         let audit = Audit::start(&config.audit)?; // last: nothing is begun that fails otherwise
         Ok(Self {
             config: Arc::new(config),
@@ -132,6 +135,7 @@ impl Setup {
             ways: ways.into(),
             own: own.into(),
             callers,
+            hydrated,
             _watch: watch,
             rooms,
         })
@@ -188,6 +192,12 @@ impl Setup {
             routes,
             dialect,
             accepts: accepts(config),
+            proto_only: Accepts {
+                kind: false,
+                snake: false,
+                ..accepts(config)
+            },
+            face: super::routes::of_settings(&config.face),
             options: self.options.clone(),
             speech: Arc::new(Speech {
                 from: dialect,
@@ -220,6 +230,7 @@ impl Setup {
             auth,
             callers: self.callers.clone(),
             credentials,
+            hydrated: self.hydrated.clone(),
             follow,
             stop,
             under_way: UnderWay::default(),

@@ -25,6 +25,7 @@ impl Inner {
     pub(super) fn no_place(&self, head: &Parts, Full: Full) -> Response<Reply> {
         let path = head.uri.path();
         let mut to = ReplyTo::new(detect::likely(path, None));
+        to.face = self.face;
         let _only_how_it_asks = self.look(head, path, &Record::default(), &mut to);
         let mut fault = Fault::new(
             Kind::Overloaded,

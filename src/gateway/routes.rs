@@ -8,9 +8,9 @@ use std::{
 use http::uri::PathAndQuery;
 
 use crate::{
-    a2a::{Fault, Kind, Op},
+    a2a::{self, Fault, Kind, Op},
     agent::Agent,
-    config::{Config, Segment, Verb},
+    config::{Config, Face, Like, Segment, Verb},
     policy::metadata::Rules,
 };
 
@@ -34,6 +34,22 @@ pub(super) struct Route {
     agent_parameter: Option<String>,
     /// What is written into the metadata of messages.
     pub(super) metadata: Option<Rules>,
+    /// What its clients are used to.
+    pub(super) face: a2a::Face,
+    /// Of v0.3 over REST they write nothing but `ProtoJSON`.
+    pub(super) proto_only: bool,
+    /// They speak the plain protocol.
+    pub(super) plain_face: bool,
+}
+
+/// What is told as settings say.
+pub(super) fn of_settings(face: &Face) -> a2a::Face {
+    a2a::Face {
+        product_errors: face.product_errors,
+        v03_flat_errors: face.v03_flat_errors,
+        v03_rest_no_history: !face.v03_rest_default_history,
+        v03_rest_no_timestamp: !face.v03_rest_timestamp,
+    }
 }
 
 /// An address without parameters.
@@ -140,6 +156,9 @@ impl Routes {
         mut agents: impl FnMut(&str) -> Result<Arc<Agent>, E>,
     ) -> Result<Self, E> {
         let mut all = vec![];
+        let rules = |said: &[_], face: &Face| {
+            Rules::with(said, &face.require_metadata, &config.backend.metadata)
+        };
         let by_get = config.backend.subscribe_verb == Verb::Get;
         for r in &config.routes {
             let origin = format!("{}://{}", r.backend.scheme, r.backend.authority);
@@ -150,7 +169,10 @@ impl Routes {
                 plain: None,
                 agent: agents(&origin)?,
                 agent_parameter: r.agent_parameter.clone(),
-                metadata: Rules::new(&r.metadata),
+                metadata: rules(&r.metadata, &r.face),
+                face: of_settings(&r.face),
+                proto_only: r.face.v03_rest_proto_only,
+                plain_face: r.face.like == Like::A2a,
                 origin,
                 subscribe_by_get: AtomicBool::new(by_get),
             }));
@@ -172,7 +194,10 @@ impl Routes {
                 plain: Some(Plain::new(&origin, url.path())),
                 agent: agents(&origin)?,
                 agent_parameter: None,
-                metadata: Rules::new(&config.metadata),
+                metadata: rules(&config.metadata, &config.face),
+                face: of_settings(&config.face),
+                proto_only: config.face.v03_rest_proto_only,
+                plain_face: config.face.like == Like::A2a,
                 origin,
                 subscribe_by_get: AtomicBool::new(by_get),
             }));

@@ -56,7 +56,7 @@ impl Inner {
         }
         Some(Public {
             interfaces,
-            push: self.push,
+            push: self.push && self.backend.push_notifications,
             security: self.auth.ways().security(),
         })
     }

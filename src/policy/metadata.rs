@@ -7,7 +7,7 @@ use crate::{
         Fault,
         request::{Edit, What},
     },
-    config::{MetadataRule, MetadataSource, MetadataValue},
+    config::{self, MetadataRule, MetadataSource, MetadataValue},
 };
 
 use super::caller::Caller;
@@ -20,6 +20,16 @@ impl Rules {
     /// `None` where there are no rules, so that nobody looks for them on a call.
     pub fn new(rules: &[MetadataRule]) -> Option<Self> {
         (!rules.is_empty()).then(|| Self(rules.to_vec()))
+    }
+
+    /// The rules of a route, and after them what its clients must say by themselves and what its agent wants.
+    pub fn with(
+        rules: &[MetadataRule],
+        required: &[String],
+        of_agent: &[MetadataRule],
+    ) -> Option<Self> {
+        let required: Vec<_> = config::required(required).collect();
+        Self::new(&[rules, &required, of_agent].concat())
     }
 
     /// What they make of a message of this caller. `parameter` gives a part of the path by its name.
@@ -45,6 +55,7 @@ impl Rules {
                     None => continue,
                 },
                 MetadataValue::Remove => What::Remove,
+                MetadataValue::Require => What::Require,
             };
             edits.push(Edit {
                 path: &rule.path,
@@ -113,6 +124,7 @@ mod tests {
             What::Set(text) => What::Set(text.into_owned().into()),
             What::Default(text) => What::Default(text.into_owned().into()),
             What::Remove => What::Remove,
+            What::Require => What::Require,
         }))
     }
 

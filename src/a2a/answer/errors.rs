@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{Fault, Kind, Op};
+use super::{super::face::Product, Fault, Kind, Op};
 use crate::json::{self, Limits};
 
 /// The members that error bodies are seen with.
@@ -54,10 +54,16 @@ pub fn read(status: u16, text: &str, op: Op) -> Fault {
     let inner = body
         .error
         .and_then(|e| serde_json::from_str::<Inner<'_>>(e.get()).ok());
-    let fault = match inner {
+    let mut fault = match inner {
         Some(inner) => of_object(status, &inner, op),
         None => of_flat(status, &body, op),
     };
+    if body.error_code.as_ref().is_some_and(Value::is_string) && status >= 400 {
+        fault.more.product = Some(Product {
+            status,
+            text: text.to_owned(),
+        });
+    }
     normalised(fault, op)
 }
 

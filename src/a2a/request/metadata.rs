@@ -30,6 +30,8 @@ pub enum What<'e> {
     Default(Cow<'e, str>),
     /// It is not there.
     Remove,
+    /// It is there; a message without it is refused.
+    Require,
 }
 
 /// How the member is called that all edits are below.
@@ -55,6 +57,7 @@ fn apply(r: &mut Obj<'_>, edit: &Edit<'_>) -> Result<(), Fault> {
         return Ok(());
     };
     let remove = edit.what == What::Remove;
+    let required = || Fault::params(format!("{} is required", place(edit.path))).early();
     let mut at = r;
     for (depth, key) in std::iter::once(METADATA)
         .chain(around.iter().map(String::as_str))
@@ -63,6 +66,9 @@ fn apply(r: &mut Obj<'_>, edit: &Edit<'_>) -> Result<(), Fault> {
         if is_nothing(at, key) {
             if remove {
                 return Ok(());
+            }
+            if edit.what == What::Require {
+                return Err(required());
             }
             at.set(key, Node::Obj(Obj::default()));
         }
@@ -86,6 +92,8 @@ fn apply(r: &mut Obj<'_>, edit: &Edit<'_>) -> Result<(), Fault> {
         }
         What::Default(_) => {}
         What::Remove => drop(at.take(last)),
+        What::Require if is_nothing(at, last) => return Err(required()),
+        What::Require => {}
     }
     Ok(())
 }

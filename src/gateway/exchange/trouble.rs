@@ -36,7 +36,7 @@ impl Exchange {
         if of_access && self.gateway.credentials.on() {
             return self.refused(status, &fault);
         }
-        if of_access && json {
+        if of_access && json && fault.more.product.is_none() {
             // As it was received, if it is what it says it is (errors 3).
             fault.kind = match head.status {
                 StatusCode::FORBIDDEN => Kind::AccessDenied,

@@ -1,0 +1,185 @@
+use super::*;
+
+const TASK: &str = r#"{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED","timestamp":"2026-01-02T03:04:05Z"}}"#;
+const DONE: &str =
+    r#"{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}"#;
+
+fn of(text: &str) -> Option<Bare> {
+    bare(
+        Dialect::R10,
+        &Bytes::copy_from_slice(text.as_bytes()),
+        &Options::default(),
+    )
+    .unwrap()
+}
+
+fn said(id: &str, part: &str) -> String {
+    format!(
+        r#"{{"statusUpdate":{{"taskId":"t","contextId":"c","status":{{"state":"TASK_STATE_WORKING","message":{{"messageId":"{id}","role":"ROLE_AGENT","parts":[{part}]}}}}}}}}"#
+    )
+}
+
+fn artifact(parts: &str, more: &str) -> String {
+    format!(
+        r#"{{"artifactUpdate":{{"taskId":"t","contextId":"c","artifact":{{"artifactId":"a","parts":[{parts}],"metadata":{{}}}}{more}}}}}"#
+    )
+}
+
+fn folded(events: &[String]) -> Result<String, Fault> {
+    let mut replay = Replay::new("t");
+    for event in events {
+        replay.event(Dialect::R10, event.as_bytes(), &Options::default())?;
+    }
+    let whole = replay.done()?.fill(&of(TASK).unwrap())?;
+    Ok(String::from_utf8(whole.to_vec()).unwrap())
+}
+
+#[test]
+fn only_a_task_that_ended_well_and_shows_nothing_is_bare() {
+    assert!(of(TASK).is_some());
+    for state in [
+        "WORKING",
+        "FAILED",
+        "CANCELED",
+        "REJECTED",
+        "INPUT_REQUIRED",
+    ] {
+        assert!(of(&TASK.replace("COMPLETED", state)).is_none(), "{state}");
+    }
+    for more in [
+        r#","history":[{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}]"#,
+        r#","artifacts":[{"artifactId":"a","parts":[{"text":"x"}]}]"#,
+    ] {
+        let full = TASK.replace(r#","status""#, &format!(r#"{more},"status""#));
+        assert!(of(&full).is_none(), "{full}");
+    }
+    let empty = TASK.replace(r#","status""#, r#","history":[],"artifacts":[],"status""#);
+    assert!(of(&empty).is_some());
+}
+
+#[test]
+fn chunks_of_one_text_become_one_message_and_odd_values_stay() {
+    let call = r#"{"data":{"id":"call_1","args":{"n":2.0,"big":123456789012345678901234567890}},"metadata":{"adk_type":"function_call"}}"#;
+    let whole = folded(&[
+        said("m3", r#"{"text":"Let me "}"#),
+        said("m4", r#"{"text":"look \"up\"."}"#),
+        said("m5", r#"{"text":"hm","metadata":{"adk_thought":true}}"#),
+        said("m6", r#"{"text":"m","metadata":{"adk_thought":true}}"#),
+        said("m8-call", call),
+        said("m11", r#"{"text":"Paris"}"#),
+        artifact(
+            r#"{"text":"Paris."},{"data":{"kind":"recommended_questions","n":1.50}}"#,
+            r#","lastChunk":true"#,
+        ),
+        DONE.to_owned(),
+    ])
+    .unwrap();
+    let message = |id: &str, part: &str| {
+        format!(r#"{{"messageId":"{id}","role":"ROLE_AGENT","parts":[{part}]}}"#)
+    };
+    let history = [
+        message("m3", r#"{"text":"Let me look \"up\"."}"#),
+        message("m5", r#"{"text":"hmm","metadata":{"adk_thought":true}}"#),
+        message("m8-call", call),
+        message("m11", r#"{"text":"Paris"}"#),
+    ]
+    .join(",");
+    let bare = TASK.strip_suffix('}').unwrap();
+    let artifacts = r#"[{"artifactId":"a","parts":[{"text":"Paris."},{"data":{"kind":"recommended_questions","n":1.50}}],"metadata":{}}]"#;
+    assert_eq!(
+        whole,
+        format!(r#"{bare},"artifacts":{artifacts},"history":[{history}]}}"#)
+    );
+}
+
+#[test]
+fn a_task_in_the_replay_begins_the_history_and_artifacts_grow_or_are_replaced() {
+    let task = r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_SUBMITTED"},"history":[{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"a"}]}]}}"#;
+    let whole = folded(&[
+        task.to_owned(),
+        said("m2", r#"{"text":"b"}"#),
+        artifact(r#"{"text":"old"}"#, ""),
+        artifact(r#"{"text":"x"}"#, ""),
+        artifact(r#"{"text":"y"}"#, r#","append":true"#),
+        DONE.to_owned(),
+    ])
+    .unwrap();
+    assert!(
+        whole.contains(r#""parts":[{"text":"x"},{"text":"y"}]"#),
+        "{whole}"
+    );
+    assert!(!whole.contains("old"), "{whole}");
+    let user = whole.find("ROLE_USER").unwrap();
+    assert!(user < whole.find("ROLE_AGENT").unwrap(), "{whole}");
+}
+
+#[test]
+fn messages_that_differ_in_more_than_their_id_stay_apart() {
+    let agent = |id: &str, more: &str| {
+        said(id, r#"{"text":"x"}"#).replace(r#""parts""#, &format!(r#"{more}"parts""#))
+    };
+    let whole = folded(&[
+        agent("m1", ""),
+        agent("m2", r#""metadata":{"a":1},"#),
+        said("m3", r#"{"text":"x"},{"text":"y"}"#),
+        said("m4", r#"{"text":"x","mediaType":"text/markdown"}"#),
+        DONE.to_owned(),
+    ])
+    .unwrap();
+    assert_eq!(whole.matches("messageId").count(), 4, "{whole}");
+}
+
+#[test]
+fn the_message_of_the_last_status_stays_there() {
+    let done = DONE.replace(
+        r#"COMPLETED""#,
+        r#"COMPLETED","message":{"messageId":"m9","role":"ROLE_AGENT","parts":[{"text":"bye"}]}"#,
+    );
+    let whole = folded(&[done]).unwrap();
+    let status = r#""status":{"state":"TASK_STATE_COMPLETED","timestamp":"2026-01-02T03:04:05Z","message":{"messageId":"m9""#;
+    assert!(whole.contains(status), "{whole}");
+    assert!(!whole.contains("history"), "{whole}");
+}
+
+#[test]
+fn a_replay_that_is_none_of_this_task_gives_nothing() {
+    let other = said("m", r#"{"text":"x"}"#).replace(r#""t""#, r#""u""#);
+    let nobody = said("m", r#"{"text":"x"}"#).replace(r#""taskId":"t","#, "");
+    let failed = DONE.replace("COMPLETED", "FAILED");
+    let message = r#"{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"x"}]}}"#;
+    for events in [
+        vec![other, DONE.to_owned()],
+        vec![nobody, DONE.to_owned()],
+        vec![failed],
+        vec![message.to_owned(), DONE.to_owned()],
+        vec![said("m", r#"{"text":"x"}"#)],
+        vec!["{".to_owned()],
+    ] {
+        assert!(folded(&events).is_err(), "{events:?}");
+    }
+}
+
+/// An agent of the old version may be behind it: its events are folded in v1.0.
+#[test]
+fn events_of_every_dialect_are_folded() {
+    let mut replay = Replay::new("t");
+    let options = Options::default();
+    let update = r#"{"jsonrpc":"2.0","id":1,"result":{"kind":"status-update","taskId":"t","contextId":"c","final":false,"status":{"state":"working","message":{"kind":"message","messageId":"m","role":"agent","parts":[{"kind":"text","text":"x"}]}}}}"#;
+    let done = r#"{"jsonrpc":"2.0","id":1,"result":{"kind":"status-update","taskId":"t","contextId":"c","final":true,"status":{"state":"completed"}}}"#;
+    assert!(
+        !replay
+            .event(Dialect::J03, update.as_bytes(), &options)
+            .unwrap()
+    );
+    assert!(
+        replay
+            .event(Dialect::J03, done.as_bytes(), &options)
+            .unwrap()
+    );
+    let whole = replay.done().unwrap().fill(&of(TASK).unwrap()).unwrap();
+    let whole = String::from_utf8(whole.to_vec()).unwrap();
+    assert!(
+        whole.contains(r#""role":"ROLE_AGENT","parts":[{"text":"x"}]"#),
+        "{whole}"
+    );
+}
