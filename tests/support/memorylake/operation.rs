@@ -98,7 +98,7 @@ async fn send(
         }
         None => script::of(world, &text, &sent.message, streams),
     };
-    let created = task.whole(sent.history);
+    let created = task.created(sent.history);
     let (works, tells) = (Arc::clone(&task), Arc::clone(world));
     let callback = sent.callback.filter(|_| world.rules.calls_back);
     super::wire::spawn(async move {
@@ -108,7 +108,8 @@ async fn send(
         }
     });
     if streams {
-        let first = json!({"task": task.created()});
+        let cut = sent.history.filter(|_| world.rules.streams_cut_history);
+        let first = json!({"task": task.created(cut)});
         return Ok(Reply::Stream(task, Some(first)));
     }
     let told = if sent.waits {
