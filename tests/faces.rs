@@ -7,8 +7,17 @@
 #[path = "support/parts.rs"]
 mod support;
 
+#[path = "memorylake/ask.rs"]
+mod ask;
+#[path = "support/memorylake.rs"]
+mod memorylake;
+#[path = "memorylake/page.rs"]
+mod page;
+
 #[path = "faces/clients.rs"]
 mod clients;
+#[path = "faces/double.rs"]
+mod double;
 #[path = "faces/file.rs"]
 mod file;
 #[path = "faces/hydrate.rs"]

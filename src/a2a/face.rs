@@ -43,6 +43,8 @@ pub struct Product {
     pub status: u16,
     /// The body.
     pub text: String,
+    /// Whether it was told before the agent ran, as far as can be seen: over JSON-RPC it surely was.
+    pub before_agent: bool,
 }
 
 /// The product's body for a fault.

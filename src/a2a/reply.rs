@@ -118,15 +118,15 @@ impl ReplyTo {
 
     /// As the product tells it: the agent's own words, and ours in its form.
     fn product(&self, fault: &Fault) -> Option<Told> {
+        let rpc = self.dialect.binding == Binding::Rpc;
         let (status, body) = match &fault.more.product {
+            Some(product) if rpc && !product.before_agent => return None,
             Some(product) => {
                 let status = StatusCode::from_u16(product.status);
                 (status.unwrap_or(fault.status()), product.text.clone())
             }
             None if fault.more.received.is_some() => return None,
-            None if self.dialect.binding == Binding::Rpc && !face::is_before_agent(fault) => {
-                return None;
-            }
+            None if rpc && !face::is_before_agent(fault) => return None,
             None => (fault.status(), face::body(fault)),
         };
         Some(Told {

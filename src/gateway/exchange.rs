@@ -296,9 +296,10 @@ impl Exchange {
         let mut document = if self.to.op == Some(Op::ListPush) && arrays {
             Box::pin(self.all_pages(&text)).await?
         } else {
-            let whole = match self.hydrates() {
-                true => Box::pin(self.hydrated(&text)).await,
-                false => None,
+            let whole = if self.hydrates() {
+                Box::pin(self.hydrated(&text)).await
+            } else {
+                None
             };
             match whole {
                 Some(whole) => self.translate_from(Dialect::R10, &self.to, &whole)?,

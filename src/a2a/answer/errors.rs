@@ -62,6 +62,7 @@ pub fn read(status: u16, text: &str, op: Op) -> Fault {
         fault.more.product = Some(Product {
             status,
             text: text.to_owned(),
+            before_agent: true,
         });
     }
     normalised(fault, op)

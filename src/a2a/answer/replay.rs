@@ -213,8 +213,13 @@ impl Replay {
         Ok(false)
     }
 
-    /// A message, or more of the one before: chunks of one text become one message, as the answer to a send has it.
+    /// A message, or more of the one before: chunks of one text become one message, as the answer to a send has it. That
+    /// has no files in its history either: they are among the attachments of the artifact.
     fn say(&mut self, message: &mut Obj<'_>) {
+        let parts = message.list("parts").unwrap_or_default();
+        if !parts.is_empty() && parts.iter().all(|p| p.has("url") || p.has("raw")) {
+            return;
+        }
         let said = Said::read(message);
         if let Said::Text { alike, text, .. } = &said
             && let Some(Said::Text {

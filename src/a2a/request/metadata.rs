@@ -90,10 +90,9 @@ fn apply(r: &mut Obj<'_>, edit: &Edit<'_>) -> Result<(), Fault> {
         What::Default(value) if is_nothing(at, last) => {
             at.set(last, Node::Made(value.clone().into_owned()));
         }
-        What::Default(_) => {}
         What::Remove => drop(at.take(last)),
         What::Require if is_nothing(at, last) => return Err(required()),
-        What::Require => {}
+        What::Default(_) | What::Require => {}
     }
     Ok(())
 }

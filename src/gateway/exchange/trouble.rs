@@ -3,7 +3,7 @@ use http::{StatusCode, header, response::Parts};
 
 use super::{Exchange, is_json};
 use crate::{
-    a2a::{Fault, Kind, Op, answer},
+    a2a::{Binding, Fault, Kind, Op, answer},
     agent,
     gateway::body,
 };
@@ -43,6 +43,15 @@ impl Exchange {
                 _ => Kind::Unauthenticated,
             };
             fault.more.received = text.filter(|t| crate::json::is_json(t));
+        }
+        if self.gateway.dialect.binding == Binding::Rest
+            && let Some(product) = &mut fault.more.product
+        {
+            // The product's REST has one form for all; of tasks it is the agent who tells.
+            product.before_agent = !matches!(
+                fault.kind,
+                Kind::TaskNotFound | Kind::TaskNotCancelable | Kind::UnsupportedOperation
+            );
         }
         fault.more.cause = Some(format!("HTTP status {status}"));
         fault.retry_after = head

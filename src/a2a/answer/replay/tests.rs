@@ -114,6 +114,21 @@ fn a_task_in_the_replay_begins_the_history_and_artifacts_grow_or_are_replaced() 
 }
 
 #[test]
+fn files_on_the_way_are_no_part_of_the_history() {
+    let whole = folded(&[
+        said("m1", r#"{"text":"a"}"#),
+        said(
+            "m2",
+            r#"{"url":"https://files.example/x","mediaType":"text/plain"}"#,
+        ),
+        said("m3", r#"{"raw":"eA=="}"#),
+        DONE.to_owned(),
+    ])
+    .unwrap();
+    assert_eq!(whole.matches("messageId").count(), 1, "{whole}");
+}
+
+#[test]
 fn messages_that_differ_in_more_than_their_id_stay_apart() {
     let agent = |id: &str, more: &str| {
         said(id, r#"{"text":"x"}"#).replace(r#""parts""#, &format!(r#"{more}"parts""#))
