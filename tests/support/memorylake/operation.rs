@@ -66,7 +66,10 @@ pub async fn perform(
 }
 
 fn task(world: &World, call: &Call) -> Result<Arc<Task>, Refusal> {
-    let id = call.task.as_deref().unwrap_or_default();
+    known(world, call, call.task.as_deref().unwrap_or_default())
+}
+
+fn known(world: &World, call: &Call, id: &str) -> Result<Arc<Task>, Refusal> {
     let of = (call.workspace.clone(), call.agent.clone());
     let found = world.task(id).filter(|task| task.of == of);
     found.ok_or_else(|| {
@@ -85,6 +88,9 @@ async fn send(
     who: &super::world::Holder,
 ) -> Result<Reply, Refusal> {
     let sent = read::sent(call.tongue, &call.params, &world.rules)?;
+    if let Some(id) = &sent.task {
+        known(world, call, id)?; // not told what becomes of a message to a task
+    }
     let extension = extension::read(call, &sent, world, who)?;
     let (task, project) = admit(world, call, &sent, &extension, who)?;
     let text = text(&sent, &extension);
@@ -192,6 +198,6 @@ fn card(world: &World, call: &Call) -> Value {
         "supportedInterfaces": [at("JSONRPC", "1.0"), at("HTTP+JSON", "1.0"), at("JSONRPC", "0.3")],
         "capabilities": {"streaming": true, "pushNotifications": world.rules.calls_back},
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
-        "skills": [],
+        "skills": [{"id": "echo", "name": "Words", "description": "What the text says", "tags": ["test"]}],
     })
 }
