@@ -8,7 +8,7 @@ use crate::support::{
     gateway::Gateway,
     keys::{bearer, file, item, keys_way},
     stage::BINDINGS,
-    words::{J03, J10, R03P, R10, Speak, data},
+    words::{J03, J10, R03K, R03P, R10, Speak, data},
 };
 
 const ALL: [Speak; 4] = [R10, R03P, J10, J03];
@@ -85,7 +85,7 @@ fn each_combination_has_its_path_its_defaults_and_its_shape() {
             let asked = params(rest, &call.asked.json());
             let wanted = match speak {
                 R03P => json!({"returnImmediately": true, "historyLength": 0}),
-                _ => json!({"returnImmediately": false}),
+                R10 | J10 | J03 | R03K => json!({"returnImmediately": false}),
             };
             assert_eq!(asked["configuration"], wanted, "{speak:?}");
             assert!(call.asked.body.contains(LAKE), "{}", call.asked.body);
@@ -112,7 +112,7 @@ fn each_combination_has_its_path_its_defaults_and_its_shape() {
                     );
                     assert_eq!(task["artifacts"][0]["parts"][1]["kind"], "data");
                 }
-                _ => {
+                R03P | R03K => {
                     let task = &told["task"];
                     assert_eq!(task["status"], json!({"state": "TASK_STATE_COMPLETED"}));
                     assert_eq!(task.get("history"), None, "{task}");
@@ -221,13 +221,10 @@ fn a_replay_is_asked_for_by_get_and_told_in_each_shape() {
         let all: Vec<Value> = events[1..].iter().map(|e| data(e).0).collect();
         assert_eq!(all.len(), 7);
         let last = match speak {
-            R10 | R03P => {
+            R10 | R03P | J10 => {
                 json!({"statusUpdate": {"taskId": "t1", "contextId": "c1", "status": {"state": "TASK_STATE_COMPLETED"}}})
             }
-            J10 => {
-                json!({"statusUpdate": {"taskId": "t1", "contextId": "c1", "status": {"state": "TASK_STATE_COMPLETED"}}})
-            }
-            _ => {
+            J03 | R03K => {
                 json!({"kind": "status-update", "taskId": "t1", "contextId": "c1", "final": true, "status": {"state": "completed"}})
             }
         };
@@ -311,7 +308,7 @@ fn what_the_agent_reports_over_json_rpc_is_an_error_object() {
             match speak {
                 J10 => assert_eq!(answer.json()["error"]["code"], -32001),
                 J03 => assert_eq!(answer.json()["error"]["code"], old),
-                _ => is_refused(&answer, 404, "NOT_FOUND"),
+                R10 | R03P | R03K => is_refused(&answer, 404, "NOT_FOUND"),
             }
             if speak.is_rpc() {
                 assert_eq!(answer.status(), 200);
@@ -347,8 +344,7 @@ fn what_is_missing_or_of_the_wrong_shape_is_refused_before_the_agent() {
     };
     is_refused(&rest("/v1/message:send", R10), 400, "INVALID_ARGUMENT");
     is_refused(&rest("/message:send", R03P), 400, "INVALID_ARGUMENT");
-    let kind = crate::support::words::R03K;
-    is_refused(&rest("/v1/message:send", kind), 400, "INVALID_ARGUMENT");
+    is_refused(&rest("/v1/message:send", R03K), 400, "INVALID_ARGUMENT");
     is_refused(&rest("/nothing", R10), 404, "NOT_FOUND");
     assert!(agent.is_left_alone_now());
 }

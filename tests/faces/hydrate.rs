@@ -284,7 +284,10 @@ fn whatever_fails_the_plain_answer_passes_and_the_next_call_tries_again() {
                 for _ in 0..5 {
                     call.chunk(&long);
                 }
-                call.closed();
+                for event in replay() {
+                    call.event(&event); // whole, for who read that far
+                }
+                call.end();
             }
             _ => {
                 call.begin(); // longer than limits.replay_time
