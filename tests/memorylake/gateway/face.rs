@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     BINDINGS,
-    ask::{Asks, KEY, Say, say},
+    ask::{Asks, KEY, Say, refused, say},
     before, before_with,
     memorylake::{Lake, Op, Page, Tongue},
     of_product,
@@ -315,7 +315,7 @@ fn refusals_of_the_gateway_have_the_product_s_form() {
             let [one, two] = [direct, behind].map(|asks| asks.ask(op, KEY, &missing));
             // The page leaves open whether the agent tells this over JSON-RPC; its REST does not say who did.
             if direct.tongue.is_rpc() && two.status() == 404 {
-                crate::ask::refused(&two, 404, "NOT_FOUND");
+                refused(&two, 404, "NOT_FOUND");
             } else {
                 assert_eq!(two.status(), one.status());
                 assert_eq!(two.json()["error"]["code"], one.json()["error"]["code"]);
@@ -328,8 +328,28 @@ fn refusals_of_the_gateway_have_the_product_s_form() {
         };
         if !direct.tongue.is_rpc() {
             same(Op::Send, &say("hi").params(other));
+            same(Op::Send, &say("hi").params(Tongue::J03));
         }
     });
+}
+
+#[test]
+fn a_conversation_is_of_one_agent() {
+    for binding in BINDINGS {
+        let lake = Lake::of(Page::En);
+        let gateway = before(&lake, binding);
+        for tongue in Tongue::ALL {
+            let context = format!("ctx-{tongue:?}");
+            let mut asks = of_product(&gateway, &lake, tongue);
+            asks.task(&say("hi").within(&context).in_full());
+            let asked = lake.seen().len();
+            asks.base = lake.other();
+            let answer = asks.send(&say("hi").within(&context).in_full());
+            refused(&answer, 400, "INVALID_ARGUMENT");
+            assert_eq!(lake.seen().len(), asked, "the gateway knows it");
+            asks.task(&say("hi").in_full());
+        }
+    }
 }
 
 #[test]

@@ -51,6 +51,10 @@ fn waiting_is_as_the_dialect_has_it() {
         let waits = lake.heard().pop().unwrap().waits;
         assert_eq!(waits, asks.tongue != Tongue::R03);
         assert_eq!(task.get("artifacts").is_some(), waits);
+        // It is said also where v1.0 takes it for granted.
+        let asked = lake.seen().pop().unwrap().json();
+        let params = asked.get("params").unwrap_or(&asked);
+        assert_eq!(params["configuration"]["returnImmediately"], !waits);
         asks.task(&plain("echo hi").at_once());
         assert!(!lake.heard().pop().unwrap().waits);
         asks.task(&plain("echo hi").in_full());
