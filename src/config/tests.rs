@@ -230,7 +230,7 @@ limits:
 ";
     let expected = "\
 listen: line 1: expected an address and a port, such as 127.0.0.1:8080 or [::]:8080
-wokers: line 2: unknown key; known here: listen, public_url, admin, admin_token_file, workers, log, log_format, auth, backend, routes, metadata, dialects, compat, stream, conversation, retry, state, ownership, push, card, http, limits, audit, drain
+wokers: line 2: unknown key; known here: listen, public_url, admin, admin_token_file, workers, log, log_format, auth, backend, routes, metadata, face, dialects, compat, stream, conversation, retry, state, ownership, push, card, http, limits, audit, drain
 log: line 3: expected one of: error, warn, info, debug, trace, off
 backend.url: line 5: an address must not hold credentials
 backend.wait: line 6: expected a time such as 250ms, 30s, 10m or 1h
@@ -239,7 +239,7 @@ backend.retries: line 8: unknown key; known here: preset, url, binding, version,
 routes[0].backend: line 11: the path and the backend must have the same parameters
 routes[1].path: line 12: a path must not end in `v1`, which means v0.3 REST
 routes[1].backend: line 12: every route has a path and a backend
-routes[1].bakend: line 13: unknown key; known here: path, backend, agent_parameter, metadata
+routes[1].bakend: line 13: unknown key; known here: path, backend, agent_parameter, metadata, face
 limits.body: line 15: expected a size such as 64KiB, 16MiB, 1MB or a number of bytes
 limits.depth: line 16: expected at most 200
 limits.silence: line 17: expected more than 0
