@@ -24,6 +24,7 @@ mod making;
 mod owned;
 mod recorded;
 mod routes;
+mod suited;
 mod telling;
 mod under_way;
 mod well_known;
@@ -85,6 +86,8 @@ struct Inner {
     limits: config::Limits,
     http: config::Http,
     backend: config::Backend,
+    /// What callers lose by `backend.ignores_configuration`.
+    ignored: suited::Seldom,
     /// Whether subscriptions begin with the task.
     task_first: bool,
     push: bool,
@@ -250,6 +253,7 @@ impl Inner {
         greet::Auth::may(&met, read.call.op, &asked.matched.route.name)?;
         self.notice(&met, &mut read, &head.headers, to);
         self.allowed(&mut read)?;
+        self.suit(&mut read.call)?;
         let owner = self.mind(&mut read, &asked.matched, &met.caller).await?;
         let report = telling::wants_report(&head.headers);
         let card = read.call.op == Op::ExtendedCard;
@@ -279,7 +283,7 @@ impl Inner {
         let followed = read.call.op == Op::Send
             || permit.first.is_some()
             || !permit.can_be_left_at_once()
-            || self.follows_stream(&permit);
+            || self.follows_stream(op);
         to.learn = permit.learns() || asked.record.learns();
         let exchange = exchange::Exchange {
             gateway: self.clone(),

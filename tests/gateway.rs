@@ -6,6 +6,8 @@
 #[path = "support/parts.rs"]
 mod support;
 
+#[path = "gateway/adk.rs"]
+mod adk;
 #[path = "gateway/cards.rs"]
 mod cards;
 #[path = "gateway/faults.rs"]

@@ -68,6 +68,7 @@ struct Chosen {
     v10_accept_blocking: bool,
     face: Option<String>,
     v03_flat_errors: bool,
+    slash_paths: bool,
 }
 
 /// A member that must be reported as lost, and be gone.
@@ -345,6 +346,7 @@ fn options(chosen: &Chosen) -> Options {
         preserve_lossy: !chosen.forget_lossy,
         v03_rest_blocking: chosen.v03_rest_blocking,
         v10_accept_blocking: chosen.v10_accept_blocking,
+        slash_paths: chosen.slash_paths,
         ..Options::default()
     }
 }

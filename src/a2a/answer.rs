@@ -266,7 +266,7 @@ pub fn event(
     out: &mut Vec<u8>,
 ) -> Result<Seen, Fault> {
     let text = text_of(data)?;
-    let mut e = open_event(from, text, options)?;
+    let mut e = open_event(from, to.op.unwrap_or(Op::Stream), text, options)?;
     let mut found = notes(to, options);
     found.last = ends;
     let done = translate(to, from, &mut e, &mut found, data, out);
@@ -275,7 +275,12 @@ pub fn event(
     done
 }
 
-fn open_event<'a>(from: Dialect, text: &'a str, options: &Options) -> Result<Obj<'a>, Fault> {
+fn open_event<'a>(
+    from: Dialect,
+    op: Op,
+    text: &'a str,
+    options: &Options,
+) -> Result<Obj<'a>, Fault> {
     let form = from.shape.event_form();
     let (event, error) = if from.binding == Binding::Rest {
         let e = Obj::open(text, form, options.limits).map_err(|e| bad(&e))?;
@@ -291,7 +296,7 @@ fn open_event<'a>(from: Dialect, text: &'a str, options: &Options) -> Result<Obj
         }
     };
     match event {
-        _ if error => Err(errors::read(200, text, Op::Stream)),
+        _ if error => Err(errors::read(200, text, op)),
         Some(e) => Ok(e),
         None => Err(Fault::answer("an event is not an object")),
     }

@@ -22,7 +22,8 @@ mod owned;
 pub use configuration::configure;
 pub use metadata::{Edit, What, edit_metadata};
 pub use outgoing::{
-    Outgoing, ask_now, ask_task, ask_tasks, fill_context, get_task, next_page, subscribe, write,
+    Outgoing, ask_now, ask_task, ask_tasks, fill_context, fill_output_modes, get_task, next_page,
+    subscribe, write,
 };
 pub use owned::{Paging, list_page, paging, tasks_named};
 

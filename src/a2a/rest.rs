@@ -216,6 +216,8 @@ pub struct Place<'r> {
     pub config: Option<Cow<'r, str>>,
     /// The tenant, v1.0 only.
     pub tenant: Option<Cow<'r, str>>,
+    /// What is done to a task is a segment of its own: `/tasks/{id}/cancel`.
+    pub slash: bool,
 }
 
 impl Place<'_> {
@@ -243,7 +245,13 @@ impl Place<'_> {
             push(&mut path, value)?;
             rest = after;
         }
-        path.push_str(rest);
+        match rest.strip_prefix(':') {
+            Some(done) if self.slash => {
+                path.push('/');
+                path.push_str(done);
+            }
+            _ => path.push_str(rest),
+        }
         Ok(path)
     }
 }
@@ -353,6 +361,7 @@ mod tests {
             id: Some(Cow::Borrowed(id)),
             config: None,
             tenant: None,
+            slash: false,
         };
         assert_eq!(
             place("a..b?c#d%").path().unwrap(),
@@ -361,5 +370,38 @@ mod tests {
         assert!(place("..").path().is_err());
         assert!(place("a/pushNotificationConfigs/c").path().is_err());
         assert!(place("").path().is_err());
+    }
+
+    #[test]
+    fn what_is_done_to_a_task_may_be_a_segment() {
+        for (op, colon, slash) in [
+            (Op::Cancel, "/tasks/a%3A:cancel", "/tasks/a%3A/cancel"),
+            (
+                Op::Subscribe,
+                "/tasks/a%3A:subscribe",
+                "/tasks/a%3A/subscribe",
+            ),
+            (Op::Get, "/tasks/a%3A", "/tasks/a%3A"),
+            (Op::Send, "/message:send", "/message:send"),
+            (Op::Stream, "/message:stream", "/message:stream"),
+            (Op::List, "/tasks", "/tasks"),
+            (
+                Op::GetPush,
+                "/tasks/a%3A/pushNotificationConfigs/c%3A",
+                "/tasks/a%3A/pushNotificationConfigs/c%3A",
+            ),
+        ] {
+            for (way, wanted) in [(false, colon), (true, slash)] {
+                let place = Place {
+                    op,
+                    version: Version::V10,
+                    id: Some(Cow::Borrowed("a:")),
+                    config: Some(Cow::Borrowed("c:")),
+                    tenant: None,
+                    slash: way,
+                };
+                assert_eq!(place.path().unwrap(), wanted);
+            }
+        }
     }
 }

@@ -94,6 +94,8 @@ pub struct Options {
     pub v03_rest_blocking: bool,
     /// Read `blocking` on v1.0 sends that have no `returnImmediately`.
     pub v10_accept_blocking: bool,
+    /// What is done to a task over an agent's REST is a segment of its own: `/tasks/{id}/cancel`.
+    pub slash_paths: bool,
     /// What is too much in one document.
     pub limits: Limits,
 }
@@ -107,6 +109,7 @@ impl Default for Options {
             generate_message_id: true,
             v03_rest_blocking: false,
             v10_accept_blocking: false,
+            slash_paths: false,
             limits: Limits::default(),
         }
     }

@@ -47,6 +47,17 @@ fn the_least_file_runs() {
 }
 
 #[test]
+fn the_files_for_a_purpose_say_what_they_are_for() {
+    let adk = good(include_str!("../../config/adk-rust.yaml"));
+    assert_eq!(adk.backend.rest_paths, RestPaths::Slash);
+    assert!(adk.backend.follow_streams && adk.limits.send > Limits::default().send);
+    let sidecar = good(include_str!("../../config/sidecar.yaml"));
+    let agent = sidecar.backend.url.expect("an agent");
+    assert!(agent.to_string().starts_with("http://127.0.0.1:"));
+    assert_eq!((sidecar.workers, sidecar.log_format), (1, LogFormat::Json));
+}
+
+#[test]
 fn the_file_with_all_settings_shows_every_key_of_the_schema() {
     let schema: Value = serde_json::from_str(&schema()).expect("JSON");
     assert_eq!(schema["additionalProperties"], false);

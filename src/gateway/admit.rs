@@ -17,10 +17,7 @@ use crate::{
         request,
         shape::State,
     },
-    policy::{
-        Permit,
-        conversation::{Care, Evidence, LONGEST_CONTEXT, Question, Wanted},
-    },
+    policy::conversation::{Care, Evidence, LONGEST_CONTEXT, Question, Wanted},
     state::slot::Asker,
 };
 
@@ -153,8 +150,8 @@ impl Inner {
     }
 
     /// Whether a stream goes on when its client has left.
-    pub(super) fn follows_stream(&self, permit: &Permit) -> bool {
-        self.backend.follow_streams && permit.sends()
+    pub(super) fn follows_stream(&self, op: Op) -> bool {
+        self.backend.follow_streams && op.sends()
     }
 }
 

@@ -6,9 +6,11 @@ use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header, response::Parts,
 };
 
+mod events;
 mod pages;
 mod trouble;
 
+use events::is_plain;
 use trouble::unanswered;
 
 use super::{
@@ -162,21 +164,6 @@ impl Exchange {
         self.collect(&head, body).await
     }
 
-    /// Sends the call for our own sake, and gives the events of its answer.
-    pub(super) async fn ask_events(&mut self) -> Result<agent::Body, Fault> {
-        let events = HeaderValue::from_static("text/event-stream");
-        self.fields.insert(header::ACCEPT, events);
-        let (head, body) = self.ask().await?.into_parts();
-        if !head.status.is_success() {
-            return Err(self.failed(head, body).await);
-        }
-        if !is_events(&head.headers) {
-            return Err(Fault::answer("one document where events were asked for"));
-        }
-        is_plain(&head.headers)?;
-        Ok(body)
-    }
-
     /// Sends the call. Subscribing falls back to the other verb, and remembers it (operations 1.1).
     async fn ask(&mut self) -> Result<Response<agent::Body>, Fault> {
         let by_get = self.route.subscribe_by_get.load(Relaxed);
@@ -246,7 +233,7 @@ impl Exchange {
         let mut stream = Stream::new(body, to, self.gateway.speech.clone(), hold, stop);
         let onward = Onward {
             follow: self.gateway.follow.clone(),
-            whole: self.gateway.follows_stream(&self.permit),
+            whole: self.gateway.follows_stream(self.call.op),
             within: self.gateway.limits.send,
         };
         stream.owes(std::mem::take(&mut self.permit), onward);
@@ -426,15 +413,6 @@ pub(super) fn one_document(fields: &mut HeaderMap) {
 
 fn is_events(fields: &HeaderMap) -> bool {
     media(fields).eq_ignore_ascii_case("text/event-stream")
-}
-
-fn is_plain(fields: &HeaderMap) -> Result<(), Fault> {
-    match fields.get(header::CONTENT_ENCODING) {
-        Some(coding) if coding.as_bytes() != b"identity" => Err(Fault::answer(
-            "the event stream is compressed, though identity was asked for",
-        )),
-        Some(_) | None => Ok(()),
-    }
 }
 
 fn is_json(fields: &HeaderMap) -> bool {

@@ -11,6 +11,7 @@ use super::{
     credentials::{Credentials, Own},
     greet::{Auth, Ways},
     hydrate::Hydrated,
+    suited,
     under_way::UnderWay,
 };
 use crate::{
@@ -23,7 +24,7 @@ use crate::{
     audit::{Audit, BadAudit},
     budget::Budget,
     card::Cards,
-    config::{self, BytesEncoding, Config, PushMode, RestDialect},
+    config::{self, BytesEncoding, Config, PushMode, RestDialect, RestPaths},
     follow::Follow,
     json::Limits,
     policy::{
@@ -210,6 +211,7 @@ impl Setup {
             limits: config.limits.clone(),
             http: config.http.clone(),
             backend: config.backend.clone(),
+            ignored: suited::Seldom::default(),
             task_first: config.compat.synthesize_task_first,
             push: config.push.mode == PushMode::Passthrough,
             rest_content_type: config.compat.rest_content_type.as_str(),
@@ -355,6 +357,7 @@ fn options(config: &Config) -> Options {
         generate_message_id: compat.generate_message_id,
         v03_rest_blocking: compat.v03_rest_default_blocking,
         v10_accept_blocking: compat.v10_accept_blocking,
+        slash_paths: config.backend.rest_paths == RestPaths::Slash,
         limits: Limits {
             depth: config.limits.depth,
             members: config.limits.members,

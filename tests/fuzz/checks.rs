@@ -84,6 +84,7 @@ fn odd() -> Options {
         generate_message_id: false,
         v03_rest_blocking: true,
         v10_accept_blocking: true,
+        slash_paths: true,
         limits: TIGHT,
     }
 }

@@ -5,6 +5,8 @@ use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
+use a2a_gateway::config::{Config, Overrides};
+
 use crate::support::{
     agent::{Agent, answer},
     gateway::Gateway,
@@ -297,4 +299,33 @@ fn a_version_that_is_not_served_is_refused() {
     let answer = gateway.ask("GET /tasks/t1?A2A-Version=0.3", "", "");
     assert_eq!(answer.status(), 400);
     assert!(agent.is_left_alone());
+}
+
+#[test]
+fn the_files_of_settings_start_a_gateway() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
+    let mut started = 0;
+    for entry in std::fs::read_dir(root).unwrap() {
+        let path = entry.unwrap().path();
+        let agent = Agent::start();
+        let overrides = Overrides {
+            backend: Some(format!("http://{}/rpc", agent.addr)),
+            listen: "127.0.0.1:0".parse().ok(),
+            admin: "127.0.0.1:0".parse().ok(),
+            workers: Some(1),
+            ..Overrides::default()
+        };
+        let config = Config::load(Some(&path), overrides).unwrap_or_else(|e| panic!("{e}"));
+        let gateway = Gateway::run(config);
+        let mut client = gateway.client();
+        let (line, body) = J10.send();
+        client.send(line, "", &body);
+        let call = agent.next();
+        assert!(call.asked.is("POST /rpc "), "{}", path.display());
+        call.json(&words::result(&words::wrapped()));
+        assert_eq!(client.answer().status(), 200, "{}", path.display());
+        assert_eq!(gateway.ask_admin("GET /livez", "").status(), 200);
+        started += 1;
+    }
+    assert!(started >= 4, "{started} files");
 }

@@ -37,6 +37,7 @@ client() {
     local name=$1 transport=$2 url=$3 label="$1 $2 (agent by $4)"
     local out="$logs/$name-$transport-$4.out" errors="$logs/$name-$transport-$4.err"
     case $name in
+    adk) PYTHONPATH=$here "$env/py1/bin/python" -B -W ignore "$here/adk/client.py" "$url" "$transport" "$label" ;;
     py*) "$env/$name/bin/python" -B -W ignore "$here/$name.py" "$url" "$transport" "$label" ;;
     js037) node "$here/js03.mjs" "$url" "$transport" "$label" "$env/$name" ;;
     js*) node "$here/$name.mjs" "$url" "$transport" "$label" "$env/$name" ;;

@@ -37,7 +37,10 @@ impl Gateway {
     pub fn of(yaml: &str) -> Self {
         let yaml = format!("listen: 127.0.0.1:0\n{yaml}");
         let config = Config::parse(&yaml, Overrides::default());
-        let config = config.unwrap_or_else(|e| panic!("{e}\n{yaml}"));
+        Self::run(config.unwrap_or_else(|e| panic!("{e}\n{yaml}")))
+    }
+
+    pub fn run(config: Config) -> Self {
         let served = run::start(config).unwrap();
         Self {
             addr: served.running.local_addr,

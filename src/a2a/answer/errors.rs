@@ -75,7 +75,9 @@ fn of_object(status: u16, e: &Inner<'_>, op: Op) -> Fault {
     let code = e.code.and_then(|c| i32::try_from(c).ok());
     let rpc = code.filter(|c| *c < 0);
     let http = code.and_then(|c| u16::try_from(c).ok()).unwrap_or(status);
-    let kind = reason_in(said)
+    let transition = of_transition(said, op);
+    let kind = transition
+        .or_else(|| reason_in(said))
         .or_else(|| named(e).and_then(Kind::of_reason))
         .or_else(|| {
             rpc.and_then(Kind::of_code)
@@ -96,8 +98,34 @@ fn of_object(status: u16, e: &Inner<'_>, op: Op) -> Fault {
         None => from_status(http, op, message.clone()).kind,
     });
     let mut fault = Fault::new(kind, message.unwrap_or_else(|| said_nothing(kind)));
-    fault.more.details = details.and_then(for_clients);
+    if transition.is_none() {
+        fault.more.details = details.and_then(for_clients);
+    }
     fault
+}
+
+/// What ADK-Rust means by a state that a task cannot get to; its JSON-RPC code and its status (409) disagree about it.
+/// Only a send may have begun: one whose task ended before it does nothing, one whose task was ended under it fails.
+fn of_transition(details: Option<&str>, op: Op) -> Option<Kind> {
+    let details = details.filter(|d| d.contains("\"INVALID_STATE_TRANSITION\""))?;
+    let infos: Vec<Value> = serde_json::from_str(details).ok()?;
+    let info = infos
+        .iter()
+        .find(|info| info["reason"] == "INVALID_STATE_TRANSITION")?;
+    Some(match op {
+        Op::Cancel => Kind::TaskNotCancelable,
+        Op::Subscribe => Kind::UnsupportedOperation,
+        Op::Send | Op::Stream if info["metadata"]["to"] == "WORKING" => Kind::UnsupportedOperation,
+        Op::Send
+        | Op::Stream
+        | Op::Get
+        | Op::List
+        | Op::CreatePush
+        | Op::GetPush
+        | Op::ListPush
+        | Op::DeletePush
+        | Op::ExtendedCard => Kind::Internal,
+    })
 }
 
 /// The name in `error.status`, of gRPC or HTTP.
@@ -199,6 +227,7 @@ fn plain_status(status: u16) -> Option<Kind> {
         401 => Some(Kind::Unauthenticated),
         402 => Some(Kind::QuotaExceeded),
         403 => Some(Kind::AccessDenied),
+        413 => Some(Kind::TooLarge),
         429 => Some(Kind::RateLimited),
         503 => Some(Kind::Overloaded),
         _ => None,
@@ -348,6 +377,12 @@ mod tests {
                 },
             ),
             (401, "", Op::Get, Kind::Unauthenticated),
+            (
+                413,
+                "Failed to buffer the request body: length limit exceeded",
+                Op::Send,
+                Kind::TooLarge,
+            ),
         ] {
             assert_eq!(kind(status, body, op), wanted, "{body}");
         }

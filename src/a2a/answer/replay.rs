@@ -128,7 +128,7 @@ impl Replay {
     /// One event. True if it says that the task is completed, after which nothing follows.
     pub fn event(&mut self, from: Dialect, data: &[u8], options: &Options) -> Result<bool, Fault> {
         let text = super::text_of(data)?;
-        let mut e = open_event(from, text, options)?;
+        let mut e = open_event(from, Op::Subscribe, text, options)?;
         let mut notes = Notes::new(options);
         let lift = from.shape.lift_event(&mut e, &mut notes);
         lift.map_err(|e| bad(&e))?;

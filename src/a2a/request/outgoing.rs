@@ -88,7 +88,7 @@ fn lower(
     if dialect.binding == Binding::Rpc {
         return Ok(envelope(call.op.row().v03.rpc, &written(&r, text.len())));
     }
-    rest_request(call, dialect, verb, r, text.len())
+    rest_request(call, dialect, verb, r, text.len(), options.slash_paths)
 }
 
 fn rest_request(
@@ -97,6 +97,7 @@ fn rest_request(
     verb: &Method,
     mut r: Obj<'_>,
     size: usize,
+    slash: bool,
 ) -> Result<Outgoing, Fault> {
     let version = match dialect.shape {
         Shape::V03Kind | Shape::V03Proto => Version::V03,
@@ -113,6 +114,7 @@ fn rest_request(
         id: facts.task.as_deref().map(Cow::Borrowed),
         config: facts.config.as_deref().map(Cow::Borrowed),
         tenant: tenant.map(Cow::Borrowed),
+        slash,
     };
     let mut path = place.path()?;
     r.take("tenant");
@@ -261,6 +263,27 @@ fn ours(
         },
         params: Canonical(written(&r, 0).into()),
     }
+}
+
+/// Gives a configuration `acceptedOutputModes`, for agents that refuse one without (ADK-Rust before 2.3).
+pub fn fill_output_modes(call: &mut Call, options: &Options) -> Result<(), Fault> {
+    const MODES: &str = "acceptedOutputModes";
+    let inner =
+        |e: String| Fault::new(Kind::Internal, "the output modes cannot be added").because(e);
+    let text = std::str::from_utf8(call.params.text()).map_err(|e| inner(e.to_string()))?;
+    let form = Shape::V10.request_form(call.op);
+    let mut r = Obj::open(text, form, options.limits).map_err(|e| inner(e.to_string()))?;
+    r.within("configuration", |c| {
+        if !c.has(MODES) {
+            c.put(MODES, Node::List(vec![]));
+        }
+        Ok(())
+    })
+    .map_err(|e| inner(e.to_string()))?;
+    if r.changed() {
+        call.params = Canonical(written(&r, text.len()).into());
+    }
+    Ok(())
 }
 
 /// Names the context in a message that names only its task: agents differ on a lone task id.

@@ -56,6 +56,7 @@ impl Stream<agent::Body> {
 
     fn must_go_on(&self) -> bool {
         let whole = self.onward.as_ref().is_some_and(|o| o.whole);
-        !self.ended && (!self.permit.can_be_left() || whole && !self.permit.is_settled())
+        let at_rest = self.permit.sends() && self.permit.is_settled();
+        !self.ended && (!self.permit.can_be_left() || whole && !at_rest)
     }
 }

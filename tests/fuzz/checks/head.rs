@@ -98,6 +98,7 @@ fn operation(method: &Method, found: &Found, query: Option<&str>, said: Option<V
         id: found.id.as_deref().map(Into::into),
         config: found.config.as_deref().map(Into::into),
         tenant: found.tenant.as_deref().map(Into::into),
+        slash: false,
     };
     if let Ok(path) = place.path() {
         let again = rest::find(method, &path).ok();

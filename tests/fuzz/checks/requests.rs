@@ -1,4 +1,6 @@
 //! Any bytes as a request: what is read is written for every agent, and reads again as the same call.
+use std::borrow::Cow;
+
 use a2a_gateway::a2a::{
     Binding, Dialect, Op, Version,
     op::OPS,
@@ -73,6 +75,15 @@ fn must_reach_agents(read: &Read, options: &Options) {
     }
 }
 
+/// A path as the specification has it: an agent with slashes in their place knows which is which.
+fn with_colon<'p>(path: &'p str, op: Op, options: &Options) -> Cow<'p, str> {
+    let slash = options.slash_paths && matches!(op, Op::Cancel | Op::Subscribe);
+    match path.rsplit_once('/').filter(|_| slash) {
+        Some((task, done)) => Cow::Owned(format!("{task}:{done}")),
+        None => Cow::Borrowed(path),
+    }
+}
+
 /// What the agent reads is the call that policies saw: no other operation, task or conversation.
 fn must_read_again(read: &Read, agent: Dialect, out: &Outgoing, options: &Options) {
     let shown = || format!("{} {out:?}", agent.name());
@@ -94,7 +105,7 @@ fn must_read_again(read: &Read, agent: Dialect, out: &Outgoing, options: &Option
             }
             let sane = http::uri::PathAndQuery::try_from(&*out.path);
             assert!(sane.is_ok(), "an address that is none: {}", shown());
-            let found = rest::find(&out.method, path);
+            let found = rest::find(&out.method, &with_colon(path, read.call.op, options));
             let found = found.unwrap_or_else(|e| panic!("nothing is there: {e} {}", shown()));
             request::read_rest(&found, query, &body, None, &accepts, options, &mut to)
         }
