@@ -5,7 +5,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
-use a2a_gateway::config::{Config, Overrides};
+use a2a_gateway::config::{Binding, Config, Overrides};
 
 use crate::support::{
     agent::{Agent, answer},
@@ -312,6 +312,7 @@ fn the_files_of_settings_start_a_gateway() {
             backend: Some(format!("http://{}/rpc", agent.addr)),
             listen: "127.0.0.1:0".parse().ok(),
             admin: "127.0.0.1:0".parse().ok(),
+            binding: Some(Binding::Jsonrpc), // whatever the file has: it is one agent for all
             workers: Some(1),
             ..Overrides::default()
         };
