@@ -61,6 +61,7 @@
 //! | Send | not waited for: submitted, the message alone, no artifact; it goes on | `waiting::a_task_that_is_not_waited_for_goes_on` |
 //! | Stream | the stream that the page shows | `examples::what_is_streamed_is_answered_as_the_page_shows` |
 //! | Stream | the order of events | `streams::a_stream_has_its_order` |
+//! | Stream | its first event has the history, as far as it is asked for | `streams::the_first_event_has_as_much_history_as_was_asked_for_or_always_the_message` |
 //! | Stream | one part for each step, ids of their own, thinking, tools | `streams::each_step_is_a_message_of_one_part` |
 //! | Stream | chunks are increments | `streams::chunks_are_to_be_appended` |
 //! | Stream | a file that the agent made | `streams::a_file_that_the_agent_makes_is_a_step` |
@@ -148,6 +149,7 @@
 //! | 非流式发送 | not waited for: submitted, the message alone, no artifact; it goes on | `waiting::a_task_that_is_not_waited_for_goes_on` |
 //! | 流式发送 | the stream that the page shows | `examples::what_is_streamed_is_answered_as_the_page_shows` |
 //! | 流式发送 | the order of events | `streams::a_stream_has_its_order` |
+//! | 流式发送 | its first event has the history, as far as it is asked for | `streams::the_first_event_has_as_much_history_as_was_asked_for_or_always_the_message` |
 //! | 流式发送 | one part for each step, ids of their own, thinking, tools | `streams::each_step_is_a_message_of_one_part` |
 //! | 流式发送 | chunks are increments | `streams::chunks_are_to_be_appended` |
 //! | 流式发送 | a file that the agent made | `streams::a_file_that_the_agent_makes_is_a_step` |

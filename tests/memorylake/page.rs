@@ -152,3 +152,53 @@ fn a_difference_is_found() {
         assert!(differs(&page, &other, "").is_some(), "{other}");
     }
 }
+
+/// An answer with the ids that are made for each call numbered by their coming, and without times.
+pub fn leveled(value: &Value) -> Value {
+    let mut made = vec![];
+    level(value, &mut made)
+}
+
+fn level(value: &Value, made: &mut Vec<String>) -> Value {
+    match value {
+        Value::String(text) => numbered(text, made).into(),
+        Value::Array(items) => items.iter().map(|item| level(item, made)).collect(),
+        Value::Object(members) => {
+            let mut out = serde_json::Map::new();
+            for (name, value) in members {
+                let told = match name.as_str() {
+                    "timestamp" => "a time".into(),
+                    _ => level(value, made),
+                };
+                out.insert(name.clone(), told);
+            }
+            Value::Object(out)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+/// Ids are `run-` or `ctx_` and 32 hex digits; a message's own is 36 characters with four dashes.
+fn numbered(text: &str, made: &mut Vec<String>) -> String {
+    let mut number = |id: &str| {
+        let known = made.iter().position(|m| m == id);
+        known.unwrap_or_else(|| {
+            made.push(id.to_owned());
+            made.len() - 1
+        })
+    };
+    let is_hex = |t: &str| t.bytes().all(|b| b.is_ascii_hexdigit());
+    for prefix in ["run-", "ctx_"] {
+        let Some((before, rest)) = text.split_once(prefix) else {
+            continue;
+        };
+        if let Some(id) = rest.get(..32).filter(|id| is_hex(id)) {
+            let number = number(id);
+            return format!("{before}{prefix}{number}{}", &rest[32..]);
+        }
+    }
+    if text.len() == 36 && text.matches('-').count() == 4 && is_hex(&text.replace('-', "")) {
+        return format!("id-{}", number(text));
+    }
+    text.to_owned()
+}

@@ -73,6 +73,17 @@ fn a_task_that_is_not_there_is_404() {
 }
 
 #[test]
+fn a_message_to_a_task_that_is_not_there_is_refused() {
+    let lake = Lake::of(Page::En);
+    for tongue in Tongue::ALL {
+        let mut params = say("hi").params(tongue);
+        params["message"]["taskId"] = "run-none".into();
+        let answer = lake.by(tongue).ask(Op::Send, "sk_xxxxxx", &params);
+        refused_by_agent(tongue, &answer, 404, "NOT_FOUND", -32001);
+    }
+}
+
+#[test]
 fn a_task_of_another_agent_is_not_there() {
     for lake in CURRENT.map(Lake::of) {
         for tongue in Tongue::ALL {

@@ -66,7 +66,10 @@ pub async fn perform(
 }
 
 fn task(world: &World, call: &Call) -> Result<Arc<Task>, Refusal> {
-    let id = call.task.as_deref().unwrap_or_default();
+    known(world, call, call.task.as_deref().unwrap_or_default())
+}
+
+fn known(world: &World, call: &Call, id: &str) -> Result<Arc<Task>, Refusal> {
     let of = (call.workspace.clone(), call.agent.clone());
     let found = world.task(id).filter(|task| task.of == of);
     found.ok_or_else(|| {
@@ -85,6 +88,9 @@ async fn send(
     who: &super::world::Holder,
 ) -> Result<Reply, Refusal> {
     let sent = read::sent(call.tongue, &call.params, &world.rules)?;
+    if let Some(id) = &sent.task {
+        known(world, call, id)?; // not told what becomes of a message to a task
+    }
     let extension = extension::read(call, &sent, world, who)?;
     let (task, project) = admit(world, call, &sent, &extension, who)?;
     let text = text(&sent, &extension);
@@ -98,7 +104,7 @@ async fn send(
         }
         None => script::of(world, &text, &sent.message, streams),
     };
-    let created = task.whole(sent.history);
+    let created = task.created(sent.history);
     let (works, tells) = (Arc::clone(&task), Arc::clone(world));
     let callback = sent.callback.filter(|_| world.rules.calls_back);
     super::wire::spawn(async move {
@@ -108,7 +114,8 @@ async fn send(
         }
     });
     if streams {
-        let first = json!({"task": task.created()});
+        let cut = sent.history.filter(|_| world.rules.streams_cut_history);
+        let first = json!({"task": task.created(cut)});
         return Ok(Reply::Stream(task, Some(first)));
     }
     let told = if sent.waits {
@@ -191,6 +198,6 @@ fn card(world: &World, call: &Call) -> Value {
         "supportedInterfaces": [at("JSONRPC", "1.0"), at("HTTP+JSON", "1.0"), at("JSONRPC", "0.3")],
         "capabilities": {"streaming": true, "pushNotifications": world.rules.calls_back},
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
-        "skills": [],
+        "skills": [{"id": "echo", "name": "Words", "description": "What the text says", "tags": ["test"]}],
     })
 }

@@ -16,6 +16,8 @@ pub struct Sent {
     /// As v1.0 writes it, without context and task.
     pub message: Value,
     pub context: Option<String>,
+    /// A task that it is to go on with.
+    pub task: Option<String>,
     pub waits: bool,
     /// How many messages of the history are told, all when `None`.
     pub history: Option<usize>,
@@ -29,10 +31,12 @@ pub fn sent(tongue: Tongue, params: &Value, rules: &Rules) -> Result<Sent, Refus
         return Err(Refusal::invalid("configuration is no object"));
     }
     let context = string(&params["message"], "contextId")?;
+    let task = string(&params["message"], "taskId")?;
     let callback = &configuration["pushNotificationConfig"]["url"];
     Ok(Sent {
         message,
         context: context.filter(|c| !c.is_empty()),
+        task: task.filter(|t| !t.is_empty()),
         waits: waits(tongue, configuration, rules)?,
         history: history(tongue, configuration)?,
         callback: callback.as_str().map(str::to_owned),
@@ -76,16 +80,11 @@ fn message(tongue: Tongue, given: &Value) -> Result<Value, Refusal> {
     let Some(given) = given.as_object() else {
         return Err(no("message is missing".to_owned()));
     };
-    let (list, other, role) = match tongue {
-        Tongue::R10 | Tongue::J10 => ("parts", "content", "ROLE_USER"),
-        Tongue::R03 => ("content", "parts", "ROLE_USER"),
-        Tongue::J03 => ("parts", "content", "user"),
+    let (list, role) = match tongue {
+        Tongue::R10 | Tongue::J10 => ("parts", "ROLE_USER"),
+        Tongue::R03 => ("content", "ROLE_USER"),
+        Tongue::J03 => ("parts", "user"),
     };
-    if given.contains_key(other) {
-        return Err(no(format!(
-            "message.{other} is not of this route, but {list}"
-        )));
-    }
     if given.get("role").and_then(Value::as_str) != Some(role) {
         return Err(no(format!("message.role has to be {role}")));
     }

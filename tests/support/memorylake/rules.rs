@@ -71,6 +71,9 @@ pub struct Rules {
     /// Where a task that does not exist is told by the agent (a JSON-RPC error), not before it. The page leaves this
     /// open.
     pub agent_misses_task: bool,
+    /// `historyLength` holds for the first event of a stream as well. One sentence of the page says that the history is
+    /// left out of "the response" of v0.3 REST, another that a stream begins with the message in `history`.
+    pub streams_cut_history: bool,
     /// How long a stream is silent before a comment is sent. Not told.
     pub keep_alive: Duration,
 }
@@ -103,6 +106,7 @@ impl Rules {
             knows_models: current,
             calls_back: !current,
             agent_misses_task: true,
+            streams_cut_history: true,
             keep_alive: Duration::from_secs(15),
         }
     }

@@ -151,10 +151,7 @@ fn echo(text: &str, message: &Value) -> Script {
     let told = [(3, one), (4, two)];
     let told = told.iter().filter(|(_, text)| !text.is_empty());
     let steps = told.map(|(number, text)| said(*number, text)).collect();
-    let mut parts = vec![];
-    if !text.is_empty() {
-        parts.push(json!({"text": text}));
-    }
+    let mut parts = vec![json!({"text": text})];
     let given = message["parts"].as_array().into_iter().flatten();
     let mut texts = 0;
     for part in given {
@@ -214,13 +211,15 @@ fn file() -> Script {
 }
 
 fn data() -> Script {
-    let numbers = json!({"int": 2, "float": 2.5, "list": [1, "two", null, {"three": 3}], "true": true,
-        "text": "Grüße, 世界 🌍", "empty": {}});
+    let numbers = json!({
+        "int": 42, "float": 2.5, "null": null, "true": true, "list": [1, "two", null, {"three": 3}],
+        "empty": {}, "unicode": "Grüße, 世界 🌍", "kind": "a key named kind",
+    });
     let answer = vec![
-        json!({"text": "numbers"}),
         json!({"data": floats(&numbers)}),
-        json!({"data": {"kind": "of_tomorrow", "number": floats(&json!(1))}}),
+        json!({"text": "numbers"}),
+        json!({"data": floats(&json!({"nobody": "knows", "number": 1}))}),
     ];
-    let steps = vec![Step::Tell(3, "", answer[1].clone()), said(4, "numbers")];
+    let steps = vec![Step::Tell(3, "", answer[0].clone()), said(4, "numbers")];
     (steps, End::Completed(answer))
 }

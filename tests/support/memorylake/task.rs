@@ -86,12 +86,16 @@ impl Task {
         out
     }
 
-    /// The task as it was created: the first event of a stream.
-    pub fn created(&self) -> Value {
-        json!({
+    /// The task as it was created, with so many messages of its history: it has one.
+    pub fn created(&self, history: Option<usize>) -> Value {
+        let mut out = json!({
             "id": self.id, "contextId": self.context,
-            "status": {"state": "TASK_STATE_SUBMITTED"}, "history": [self.message],
-        })
+            "status": {"state": "TASK_STATE_SUBMITTED"},
+        });
+        if history != Some(0) {
+            out["history"] = json!([self.message]);
+        }
+        out
     }
 
     /// What a question about it is answered with: no answer, no history, no error.

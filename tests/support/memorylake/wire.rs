@@ -80,39 +80,36 @@ async fn answer(world: &Arc<World>, request: Request<Incoming>) -> Response<Body
         return plain(StatusCode::PAYLOAD_TOO_LARGE, &Value::Null);
     };
     let body = body.to_bytes();
+    let call = call::read(&head.method, head.uri.path(), &body);
     let place = world.see(Seen {
         method: head.method.to_string(),
         target: head.uri.to_string(),
         fields: fields(&head.headers),
         body: String::from_utf8_lossy(&body).into_owned(),
-        call: None,
+        call: call.as_ref().ok().map(|call| (call.tongue, call.op)),
         status: None,
     });
     let authorization = head.headers.get(header::AUTHORIZATION);
     let authorization = authorization.and_then(|value| value.to_str().ok());
-    let response = match call::read(&head.method, head.uri.path(), &body) {
+    let response = match call {
         Err((tongue, id, why)) => {
             let (status, body) = why.tell(tongue, &id);
             plain(status, &body)
         }
-        Ok(call) => {
-            let what = (call.tongue, call.op);
-            world.note(place, |seen| seen.call = Some(what));
-            match operation::perform(world, &call, authorization).await {
-                Ok(Reply::Document(body)) => plain(StatusCode::OK, &body),
-                Ok(Reply::Stream(task, first)) => {
-                    let reader = Reader::new(task, first, call.tongue, call.id);
-                    events(reader, world.rules.keep_alive)
-                }
-                Err(why) => {
-                    let (status, body) = why.tell(call.tongue, &call.id);
-                    plain(status, &body)
-                }
+        Ok(call) => match operation::perform(world, &call, authorization).await {
+            Ok(Reply::Document(body)) => plain(StatusCode::OK, &body),
+            Ok(Reply::Stream(task, first)) => {
+                let reader = Reader::new(task, first, call.tongue, call.id);
+                events(reader, world.rules.keep_alive)
             }
-        }
+            Err(why) => {
+                let (status, body) = why.tell(call.tongue, &call.id);
+                plain(status, &body)
+            }
+        },
     };
     let status = response.status().as_u16();
-    world.note(place, |seen| seen.status = Some(status));
+    world.answered(place, status);
     response
 }
 
