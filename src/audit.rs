@@ -28,6 +28,7 @@ mod files;
 mod outlet;
 mod queue;
 mod record;
+mod stdout;
 #[cfg(test)]
 mod tests;
 pub mod verify;
@@ -75,6 +76,8 @@ pub struct Usage {
     pub without_place: u64,
     /// Calls of peers that had their share.
     pub beyond_share: u64,
+    /// Checkpoints that stdout did not take.
+    pub untold_checkpoints: u64,
 }
 
 /// Records calls. All clones write to one log.
@@ -156,6 +159,7 @@ impl Audit {
             taken: queue.taken(),
             without_place,
             beyond_share,
+            untold_checkpoints: queue.untold(),
         })
     }
 

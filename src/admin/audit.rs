@@ -5,8 +5,8 @@ use serde_json::json;
 use super::{Page, Route};
 use crate::audit::{Audit, Usage};
 
-/// `GET /v1/audit`: `{"places", "taken", "missed": {"withoutPlace", "beyondShare"}}`; 404 where nothing is recorded. It
-/// needs the admin token unless it is `open` to whoever reaches the address.
+/// `GET /v1/audit`: `{"places", "taken", "missed": {"withoutPlace", "beyondShare"}, "untoldCheckpoints"}`; 404 where
+/// nothing is recorded. It needs the admin token unless it is `open` to whoever reaches the address.
 pub fn audit(of: Audit, token: Option<&str>, open: bool) -> Route {
     let expected = token.map(|token| blake3::hash(token.as_bytes()));
     Route::waiting(Method::GET, "/v1/audit", move |asked| {
@@ -26,7 +26,12 @@ fn page(usage: Option<Usage>) -> Page {
         return Page::plain(StatusCode::NOT_FOUND, "calls are not recorded\n");
     };
     let missed = json!({"withoutPlace": usage.without_place, "beyondShare": usage.beyond_share});
-    let said = json!({"places": usage.places, "taken": usage.taken, "missed": missed});
+    let said = json!({
+        "places": usage.places,
+        "taken": usage.taken,
+        "missed": missed,
+        "untoldCheckpoints": usage.untold_checkpoints,
+    });
     Page {
         status: StatusCode::OK,
         content_type: "application/json",

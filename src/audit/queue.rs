@@ -41,6 +41,8 @@ pub(super) struct Queue {
     /// All of them, by what they lacked.
     without_place: AtomicU64,
     beyond_share: AtomicU64,
+    /// Checkpoints that stdout did not take.
+    untold: AtomicU64,
     many: usize,
     state: Mutex<State>,
     /// Wakes the writer.
@@ -69,6 +71,7 @@ impl Queue {
             missed: AtomicU64::new(0),
             without_place: AtomicU64::new(0),
             beyond_share: AtomicU64::new(0),
+            untold: AtomicU64::new(0),
             many: (places / 2).clamp(1, MANY),
             state: Mutex::default(),
             work: Condvar::new(),
@@ -127,6 +130,16 @@ impl Queue {
             self.without_place.load(Relaxed),
             self.beyond_share.load(Relaxed),
         )
+    }
+
+    /// So many checkpoints were not told.
+    pub(super) fn not_told(&self, checkpoints: usize) {
+        self.untold.fetch_add(checkpoints as u64, Relaxed);
+    }
+
+    /// All of them.
+    pub(super) fn untold(&self) -> u64 {
+        self.untold.load(Relaxed)
     }
 
     /// Calls whose records are not written yet.

@@ -10,7 +10,7 @@
 //! loss of power leaves a log that is shorter, and never one with a hole.
 //!
 //! A record that cannot be written keeps its place. So a disk that is full ends in a full queue, and there
-//! `audit.on_full` decides.
+//! `audit.on_full` decides. A checkpoint has no place and waits for nobody: one that stdout does not take is counted.
 use std::{fs::File, io, path::PathBuf, sync::Arc, thread, time::Duration};
 
 use jiff::Timestamp;
@@ -18,11 +18,14 @@ use jiff::Timestamp;
 use super::{
     BadAudit,
     chain::{Chain, Key, NO_LINK, hex, random},
-    entry::{Call, Checkpoint, Head, Line, Missed},
+    entry::{Call, Head, Line, Missed},
     files::{Folder, Tail},
     outlet::Outlet,
     queue::{Place, Queue},
+    stdout::Stdout,
 };
+
+mod checkpoint;
 
 /// So many bytes are written at once.
 const CHUNK: usize = 256 * 1024;
@@ -56,7 +59,10 @@ pub(super) fn start(
     key: Arc<Key>,
     queue: Arc<Queue>,
 ) -> Result<(), BadAudit> {
-    let writer = Writer::open(outlets, times, refuses, key, queue)?;
+    let stdout = io::stdout();
+    let stdout = std::os::fd::AsFd::as_fd(&stdout).try_clone_to_owned();
+    let stdout = File::from(stdout.map_err(BadAudit::Begin)?);
+    let writer = Writer::open(outlets, stdout, times, refuses, key, queue)?;
     let thread = thread::Builder::new().name("audit".to_owned());
     thread
         .spawn(move || writer.run())
@@ -69,7 +75,7 @@ struct Writer {
     /// The name of the chain.
     log: String,
     files: Option<Files>,
-    stdout: Outlet<File>,
+    stdout: Stdout,
     /// Whether all lines go there, or checkpoints alone.
     lines_to_stdout: bool,
     /// Linked, and not yet given to where they go.
@@ -84,6 +90,8 @@ struct Writer {
     /// The last line that a checkpoint told.
     anchored: u64,
     next_anchor: Timestamp,
+    /// When somebody may be told of checkpoints that could not be.
+    next_word: Timestamp,
     times: Times,
     refuses: bool,
     queue: Arc<Queue>,
@@ -109,6 +117,7 @@ impl Writer {
     /// Opens the log, and begins a file of it.
     fn open(
         outlets: &Outlets,
+        stdout: File,
         times: Times,
         refuses: bool,
         key: Arc<Key>,
@@ -124,9 +133,7 @@ impl Writer {
             Some(tail) => tail.log.clone(),
             None => format!("{:016x}", random()),
         };
-        let stdout = io::stdout();
-        let stdout = std::os::fd::AsFd::as_fd(&stdout).try_clone_to_owned();
-        let stdout = stdout.map_err(BadAudit::Begin)?;
+        let stdout = Stdout::start(stdout, outlets.stdout).map_err(BadAudit::Begin)?;
         let mut writer = Self {
             chain: Chain::new(key, seq, last),
             log,
@@ -134,7 +141,7 @@ impl Writer {
                 folder,
                 current: None,
             }),
-            stdout: Outlet::new(File::from(stdout)),
+            stdout,
             lines_to_stdout: outlets.stdout,
             lines: vec![],
             linked: vec![],
@@ -143,6 +150,7 @@ impl Writer {
             fails: false,
             anchored: 0,
             next_anchor: Timestamp::now(),
+            next_word: Timestamp::now(),
             times,
             refuses,
             queue,
@@ -334,34 +342,6 @@ impl Writer {
         }
     }
 
-    /// Tells how far the chain has got, to whoever keeps what the gateway says.
-    fn checkpoint(&mut self) {
-        self.next_anchor = later(self.times.checkpoint);
-        if self.anchored == self.chain.seq {
-            return;
-        }
-        self.sync(); // what others are told is there stays there
-        let line = Line::Checkpoint(Checkpoint {
-            time: Timestamp::now(),
-            log: &self.log,
-            seq: self.chain.seq,
-            link: &hex(&self.chain.last),
-        });
-        let mut text = serde_json::to_vec(&line).expect("it has no key that is not a string");
-        text.push(b'\n');
-        self.stdout.push(&text);
-        match self.stdout.write() {
-            Ok(()) => self.anchored = self.chain.seq,
-            Err(error) if self.lines_to_stdout => {
-                tracing::debug!(%error, "a checkpoint waits to be written"); // with the next lines, which tell more
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a checkpoint of the audit log could not be told on stdout");
-                self.stdout.forget();
-            }
-        }
-    }
-
     /// No more is to come.
     fn end(mut self, done: bool) {
         if self.untold > 0 {
@@ -376,6 +356,10 @@ impl Writer {
         }
         if self.times.checkpoint > Duration::ZERO && done {
             self.checkpoint();
+        }
+        let errors = self.stdout.end();
+        if !self.lines_to_stdout {
+            self.not_told(&errors);
         }
         self.files = None; // its folder is free for another
         self.queue.has_ended();
