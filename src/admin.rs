@@ -8,6 +8,7 @@ mod audit;
 mod callers;
 mod conversations;
 mod limits;
+mod token;
 
 use std::convert::Infallible;
 use std::io::{Error, Result};

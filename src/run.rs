@@ -76,6 +76,7 @@ pub fn start(config: Config) -> io::Result<Served> {
     let admin_address = config.admin;
     let token = config.admin_token_file.as_deref().map(admin_token);
     let token = token.transpose()?;
+    let token = token.as_deref();
     let setup = Setup::new(config).map_err(io::Error::other)?;
     let budget = setup.budget().clone();
     let conversations = setup.conversations().clone();
@@ -94,10 +95,10 @@ pub fn start(config: Config) -> io::Result<Served> {
     let probes = vec![
         admin::Route::live(),
         admin::Route::ready(ready),
-        admin::conversations(conversations.clone(), token.clone(), open),
-        admin::callers(callers, open, token.as_deref()),
-        admin::audit(audit.clone(), token.as_deref(), open),
-        admin::release(conversations.clone(), token.clone()),
+        admin::conversations(conversations.clone(), token, open),
+        admin::callers(callers, token, open),
+        admin::audit(audit.clone(), token, open),
+        admin::release(conversations.clone(), token),
         admin::limits(rules.clone(), token, open),
     ];
     let admin = admin::start(admin_address, probes)?;

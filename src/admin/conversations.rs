@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use http::{Method, StatusCode};
 use serde_json::json;
 
-use super::{Page, Route};
+use super::{Page, Route, token::guarded};
 use crate::{
     policy::conversation::Conversations,
     state::{
@@ -16,22 +16,16 @@ use crate::{
 /// So many conversations are shown.
 const SHOWN: usize = 1_000;
 const PATH: &str = "/v1/conversations";
+const BELOW: &str = "/v1/conversations/";
 const RELEASE: &str = ":release";
 
 /// `GET /v1/conversations`: `{"conversations": [{"key", "holders": [{"state", "ageSeconds", "task"?, "caller"}]}]}`,
 /// at most 1,000 of them. `caller` is a digest. It needs the admin token unless it is `open` to whoever reaches the
 /// address: the ids of tasks are nobody else's business.
-pub fn conversations(of: Conversations, token: Option<String>, open: bool) -> Route {
-    let expected = token.map(|token| blake3::hash(token.as_bytes()));
-    Route::waiting(Method::GET, PATH, move |asked| {
+pub fn conversations(of: Conversations, token: Option<&str>, open: bool) -> Route {
+    guarded(Method::GET, PATH, token, open, move |_| {
         let of = of.clone();
-        // Digests are compared, and in constant time: how long it takes says nothing of the token.
-        let given = asked.token.map(|token| blake3::hash(token.as_bytes()));
-        let may = open || expected.is_some() && expected == given;
         async move {
-            if !may {
-                return Page::plain(StatusCode::UNAUTHORIZED, "this needs the admin token\n");
-            }
             match of.store().list(SHOWN).await {
                 Ok(all) => page(&all),
                 Err(trouble) => away(trouble),
@@ -42,17 +36,10 @@ pub fn conversations(of: Conversations, token: Option<String>, open: bool) -> Ro
 
 /// `POST /v1/conversations/{key}:release` with `Authorization: Bearer TOKEN` frees one: 204, or 404 if nobody holds
 /// it. Without `admin_token_file` nobody may.
-pub fn release(of: Conversations, token: Option<String>) -> Route {
-    let expected = token.map(|token| blake3::hash(token.as_bytes()));
-    let route = Route::waiting(Method::POST, "/v1/conversations/", move |asked| {
+pub fn release(of: Conversations, token: Option<&str>) -> Route {
+    let route = guarded(Method::POST, BELOW, token, false, move |asked| {
         let of = of.clone();
-        // Digests are compared, and in constant time: how long it takes says nothing of the token.
-        let given = asked.token.map(|token| blake3::hash(token.as_bytes()));
-        let may = expected.is_some() && expected == given;
         async move {
-            if !may {
-                return Page::plain(StatusCode::UNAUTHORIZED, "this needs the admin token\n");
-            }
             let key = asked
                 .rest
                 .strip_suffix(RELEASE)

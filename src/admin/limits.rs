@@ -4,26 +4,20 @@ use std::fmt::Write as _;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::{Page, Route};
+use super::{Page, Route, token::guarded};
 use crate::policy::limits::{Limits, Usage};
 
 /// So many counts are shown.
 const SHOWN: usize = 1_000;
 
 /// `GET /v1/limits`: `{"limits": [{"rule", "key", "used", "limit", "resetsInSeconds"?}], "uncounted"}`, at most 1,000 of
-/// them, and how often something was used or given back that the shared store was never told. It needs the admin token unless it is `open` to whoever reaches the address. A key whose name is not remembered is
-/// its digest, and then its rule is not known; with a shared store, the counts that this gateway used are shown.
-pub fn limits(of: Limits, token: Option<String>, open: bool) -> Route {
-    let expected = token.map(|token| blake3::hash(token.as_bytes()));
-    Route::waiting(Method::GET, "/v1/limits", move |asked| {
+/// them, and how often something was used or given back that the shared store was never told. It needs the admin token
+/// unless it is `open` to whoever reaches the address. A key whose name is not remembered is its digest, and then its
+/// rule is not known; with a shared store, the counts that this gateway used are shown.
+pub fn limits(of: Limits, token: Option<&str>, open: bool) -> Route {
+    guarded(Method::GET, "/v1/limits", token, open, move |_| {
         let of = of.clone();
-        // Digests are compared, and in constant time: how long it takes says nothing of the token.
-        let given = asked.token.map(|token| blake3::hash(token.as_bytes()));
-        let may = open || expected.is_some() && expected == given;
         async move {
-            if !may {
-                return Page::plain(StatusCode::UNAUTHORIZED, "this needs the admin token\n");
-            }
             match of.usage(SHOWN).await {
                 Ok(usage) => page(&usage, of.lost()),
                 Err(trouble) => {
