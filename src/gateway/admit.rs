@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, header};
+use http::HeaderMap;
 
 use super::{Inner, Peer, exchange::Exchange, greet::Met, routes::Matched};
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
         shape::State,
     },
     policy::{
+        auth::passing::CREDENTIALS,
         conversation::{Care, Evidence, LONGEST_CONTEXT, Question, Wanted},
         owner::Owner,
     },
@@ -28,8 +29,6 @@ use crate::{
 const PAGES: usize = 5;
 /// How long the agent may take to say which context a task is of.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Where many agents take their keys.
-const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 impl Inner {
     /// Who sends a message: its owner, else a caller who is known, else as the agent can tell. Everybody else is asked
@@ -262,7 +261,7 @@ fn lacks(fault: &Fault) -> bool {
 fn asker(fields: &HeaderMap, peer: &Peer) -> Asker {
     let mut hash = DefaultHasher::new(); // without a key of its own: replicas must agree
     let mut known = false;
-    for name in [header::AUTHORIZATION, header::COOKIE, API_KEY] {
+    for name in CREDENTIALS {
         for value in fields.get_all(&name) {
             known = true;
             name.hash(&mut hash);

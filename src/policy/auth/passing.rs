@@ -25,7 +25,7 @@ const NEWCOMERS: PerPeer = PerPeer {
 const PURPOSE: &str = "a2a-gateway 2026-11-30 names of credentials that pass through";
 /// Where many agents take their keys.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-/// What a request may show of who sends it.
+/// What a request may show of who sends it. Names in stores are made of them in this order.
 pub const CREDENTIALS: [HeaderName; 3] = [header::AUTHORIZATION, header::COOKIE, API_KEY];
 
 /// What a request's credentials are known by.
