@@ -83,7 +83,7 @@ struct Inner {
     http: config::Http,
     backend: config::Backend,
     /// What callers lose by `backend.ignores_configuration`.
-    ignored: suited::Seldom,
+    ignored: Arc<suited::Seldom>,
     /// Whether subscriptions begin with the task.
     task_first: bool,
     push: bool,

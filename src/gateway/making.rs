@@ -83,6 +83,7 @@ pub struct Setup {
     own: Arc<Own>,
     callers: Callers,
     hydrated: Hydrated,
+    ignored: Arc<suited::Seldom>,
     _watch: Watch,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
@@ -137,6 +138,7 @@ impl Setup {
             own: own.into(),
             callers,
             hydrated,
+            ignored: Arc::default(),
             _watch: watch,
             rooms,
         })
@@ -211,7 +213,7 @@ impl Setup {
             limits: config.limits.clone(),
             http: config.http.clone(),
             backend: config.backend.clone(),
-            ignored: suited::Seldom::default(),
+            ignored: self.ignored.clone(),
             task_first: config.compat.synthesize_task_first,
             push: config.push.mode == PushMode::Passthrough,
             rest_content_type: config.compat.rest_content_type.as_str(),

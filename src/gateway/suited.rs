@@ -29,7 +29,7 @@ impl Inner {
     }
 }
 
-/// Lets a thing be told once in a while, where each call could tell it.
+/// Lets a thing be told once in a while, where each call could tell it. All workers share one.
 #[derive(Default)]
 pub(super) struct Seldom(Mutex<Option<Instant>>);
 
@@ -50,7 +50,26 @@ impl Seldom {
 
 #[cfg(test)]
 mod tests {
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
+    use crate::{
+        config::{Config, Overrides},
+        gateway::Setup,
+    };
+
+    #[test]
+    fn what_one_worker_told_no_other_tells() {
+        let text = "backend: {url: 'http://127.0.0.1:1'}";
+        let setup = Setup::new(Config::parse(text, Overrides::default()).unwrap()).unwrap();
+        let worker = || {
+            let follow = std::sync::Arc::new(|_| false);
+            setup.gateway(follow, CancellationToken::new()).unwrap()
+        };
+        let (one, other) = (worker(), worker());
+        assert!(one.0.ignored.now());
+        assert!(!other.0.ignored.now());
+    }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_told_once_in_a_while_is_told_again_later() {
