@@ -408,6 +408,7 @@ fn limits(said: &Limits, tree: &mut Tree) {
         ("stream_idle", said.stream_idle),
         ("write_stall", said.write_stall),
         ("replay_time", said.replay_time),
+        ("followed", said.followed),
     ];
     above_zero("limits", &sizes, &times, tree);
     if said.head < MIN_HEAD {

@@ -374,6 +374,9 @@ pub struct Limits {
     /// The most calls that are followed to their end after their caller left.
     #[schemars(range(min = 1))]
     pub followers: usize,
+    /// How long a stream is read on after its client left, with `backend.follow_streams`.
+    #[serde(with = "Time")]
+    pub followed: Duration,
     /// A guard for each peer address, before anything is read of a call.
     pub per_peer: PerPeer,
     /// How often, how much and how many at once, for whom.
@@ -414,6 +417,7 @@ impl Default for Limits {
             replay_time: Duration::from_secs(10),
             replays: 64 * MIB,
             followers: 1024,
+            followed: Duration::from_hours(1),
             per_peer: PerPeer::default(),
             rules: Vec::new(),
             max_keys: 1_000_000,

@@ -232,10 +232,13 @@ impl Exchange {
         let to = self.to.clone();
         let hold = self.hold.another();
         let mut stream = Stream::new(body, to, self.gateway.speech.clone(), hold, stop);
+        let (follow, limits) = (self.gateway.follow.clone(), &self.gateway.limits);
+        let whole = self.gateway.follows_stream(self.call.op);
+        let within = if whole { limits.followed } else { limits.send };
         let onward = Onward {
-            follow: self.gateway.follow.clone(),
-            whole: self.gateway.follows_stream(self.call.op),
-            within: self.gateway.limits.send,
+            follow,
+            whole,
+            within,
         };
         stream.owes(std::mem::take(&mut self.permit), onward);
         stream.tells(self.record.clone());

@@ -3,6 +3,7 @@ use crate::support::{
     desk,
     message::Message,
     stage::{ANN, BINDINGS, PATIENT, QUICK, Stage},
+    until,
     words::{ALL, data},
 };
 
@@ -157,6 +158,33 @@ fn a_stream_is_read_to_its_end_where_that_is_set() {
         let next = stage.admitted_in_time(ANN, next);
         assert!(stage.desk.asked().is_empty());
         stage.ends(next, "t2", "c1");
+    }
+}
+
+#[test]
+fn a_stream_that_does_not_end_is_not_followed_for_ever() {
+    for rest in BINDINGS {
+        let limits = "limits: {followed: 300ms}\nadmin: 127.0.0.1:0";
+        for begun in [false, true] {
+            let settings = format!("{PATIENT}\n{limits}");
+            let stage = Stage::with(rest, "follow_streams: true", &settings);
+            let (mut client, mut seen) = stage.talk(ANN, Message::stream("m1").of("c1"));
+            if begun {
+                seen.begins("t1", "c1", "WORKING");
+                client.head();
+                client.event().unwrap();
+            } else {
+                seen.call.begin();
+                client.head();
+            }
+            drop(client);
+            seen.call.closed();
+            let word = if begun { "held" } else { "unknown" };
+            until("it is left as after a fault", || {
+                shown(&stage).contains(word)
+            });
+            assert_eq!(shown(&stage).contains("t1"), begun);
+        }
     }
 }
 

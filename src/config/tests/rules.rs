@@ -144,6 +144,7 @@ fn every_value_has_its_rules() {
     all_wrong("limits.depth", &["0", "201", "-1"]);
     all_wrong("limits.body", &["0", "257MiB"]);
     all_wrong("limits.followers", &["0"]);
+    all_wrong("limits.followed", &["0", "0s"]);
     all_wrong("limits.send", &["0", "0s"]);
 }
 

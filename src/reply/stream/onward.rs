@@ -1,12 +1,20 @@
-//! A stream whose client has left. Mostly it is closed; read on where nobody else could look after its task.
+//! A stream whose client has left. Mostly it is closed; read on where nobody else could look after its task, and no longer
+//! than the operator says: an agent that never ends must not keep a follower's room.
 use std::{
+    fmt::Display,
     future::poll_fn,
     task::{Poll, ready},
     time::Duration,
 };
 
+use bytes::Bytes;
+use http_body::Body;
+
 use super::Stream;
-use crate::{agent, follow::Follow};
+use crate::{
+    a2a::{Fault, Kind},
+    follow::Follow,
+};
 
 /// Where a stream goes on without a client.
 #[derive(Clone)]
@@ -15,36 +23,24 @@ pub struct Onward {
     pub follow: Follow,
     /// To its end, for an agent that stops when nobody listens; else until its task is known.
     pub whole: bool,
-    /// How long its task may take to be known.
+    /// How long that may take.
     pub within: Duration,
 }
 
-impl Stream<agent::Body> {
+impl<B> Stream<B>
+where
+    B: Body<Data = Bytes, Error: Display> + Unpin + Send + 'static,
+{
     /// Its client has left.
     pub(in crate::reply) fn left(mut self: Box<Self>) {
         let Some(onward) = self.onward.clone().filter(|_| self.must_go_on()) else {
             return;
         };
         self.outlived = None; // nobody is told any more
-        let whole = onward.whole;
-        let within = onward.within;
-        let read = poll_fn(move |cx| {
-            while self.must_go_on() {
-                if ready!(self.poll(cx)).is_none() {
-                    break;
-                }
-            }
-            Poll::Ready(())
-        });
+        let (whole, within) = (onward.whole, onward.within);
         let kept = (onward.follow)(Box::pin(async move {
-            if whole {
-                return read.await; // as long as the agent is not silent for too long
-            }
-            if tokio::time::timeout(within, read).await.is_err() {
-                tracing::warn!(
-                    "a stream whose client had left told no task within limits.send and was closed; the agent is \
-                     asked about its conversation when the next message comes"
-                );
+            if tokio::time::timeout(within, self.read_on()).await.is_err() {
+                self.give_up(whole).await;
             }
         }));
         if !kept {
@@ -52,6 +48,37 @@ impl Stream<agent::Body> {
                 "a stream was dropped before its task was known; raise limits.followers"
             );
         }
+    }
+
+    async fn read_on(&mut self) {
+        poll_fn(|cx| {
+            while self.must_go_on() {
+                if ready!(self.poll(cx)).is_none() {
+                    break;
+                }
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// It took too long. Its task may run on, and keeps its conversation.
+    async fn give_up(&mut self, whole: bool) {
+        if whole {
+            tracing::warn!(
+                "a stream whose client had left did not end within limits.followed and was closed; the agent is asked \
+                 about its conversation when the next message comes"
+            );
+        } else {
+            tracing::warn!(
+                "a stream whose client had left told no task within limits.send and was closed; the agent is asked \
+                 about its conversation when the next message comes"
+            );
+        }
+        let words = "the agent did not end a stream whose client had left";
+        let fault = Fault::new(Kind::BackendTimeout, words);
+        self.record.failed(&fault);
+        self.permit.failed(&fault, true).done().await;
     }
 
     fn must_go_on(&self) -> bool {

@@ -5,6 +5,7 @@ use http_body::Frame;
 use tokio_util::sync::CancellationToken;
 
 mod ends;
+mod left;
 
 use super::*;
 use crate::{
