@@ -15,6 +15,7 @@ use ipnet::IpNet;
 
 mod audit;
 mod auth;
+mod bounds;
 mod conversations;
 mod face;
 mod limits;
@@ -36,6 +37,7 @@ pub use self::auth::{
     Algorithm, ApiKeys, Credentials, Jwt, Key, Oauth2, Realm, SecretHeader, Way, keys, realms,
     variable,
 };
+pub use self::bounds::Limits;
 pub use self::conversations::{
     BusyStatus, ByMessageId, Conversation, OnBusy, OnError, Retry, State, StoreUrl,
 };
@@ -47,8 +49,8 @@ pub use self::ownership::{NewContexts, OfUnknown, OwnedBy, Ownership};
 pub use self::preset::Preset;
 pub use self::route::{Route, Segment, Target, Template};
 pub use self::sections::{
-    Binding, BytesEncoding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat,
-    Push, PushMode, RestDialect, RestPaths, Stream, Verb, Version,
+    Binding, BytesEncoding, Card, Compat, ContentType, Dialects, Drain, Level, LogFormat, Push,
+    PushMode, RestDialect, RestPaths, Stream, Verb, Version,
 };
 pub use self::url::BaseUrl;
 

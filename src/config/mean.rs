@@ -10,6 +10,7 @@ use ipnet::IpNet;
 
 use super::audit;
 use super::auth;
+use super::bounds::Limits;
 use super::conversations;
 use super::face::Face;
 use super::limits as rules;
@@ -17,7 +18,7 @@ use super::metadata;
 use super::ownership::{self, Needs};
 use super::raw::{self, Raw};
 use super::route::{Route, Target, Template};
-use super::sections::{Card, Dialects, Limits};
+use super::sections::{Card, Dialects};
 use super::tree::Tree;
 use super::url::is_plain;
 use super::{Agent, Backend, BaseUrl, Config, Cors, Http, Mistakes, Origins, Overrides};

@@ -11,14 +11,15 @@ use serde_json::Value;
 
 use super::audit::Audit;
 use super::auth::{Credentials, Way};
+use super::bounds::Limits;
 use super::conversations::{Conversation, Retry, State, StoreUrl};
 use super::face;
 use super::metadata::RuleSaid;
 use super::ownership::Ownership;
 use super::preset::Preset;
 use super::sections::{
-    Binding, Card, Compat, ContentType, Dialects, Drain, Level, Limits, LogFormat, Push, RestPaths,
-    Stream, Verb, Version,
+    Binding, Card, Compat, ContentType, Dialects, Drain, Level, LogFormat, Push, RestPaths, Stream,
+    Verb, Version,
 };
 use super::units::Time;
 
