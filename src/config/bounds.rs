@@ -7,8 +7,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{PerPeer, Rule};
+use super::mean::above_zero;
+use super::tree::Tree;
 use super::units::{Size, Time};
 
+/// hyper refuses a smaller buffer for heads.
+const MIN_HEAD: usize = 8 * 1024;
+/// What the `HeaderMap` of the http crate can hold is not much more.
+const MAX_HEADERS: usize = 10_000;
+/// What the stack of the scanner is made for.
+const MAX_DEPTH: usize = 200;
 /// Bounds on what one caller may use.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -127,6 +135,52 @@ impl Default for Limits {
             rules: Vec::new(),
             max_keys: 1_000_000,
             max_minted: 10_000,
+        }
+    }
+}
+
+/// Those that cannot be.
+pub(super) fn check(said: &Limits, tree: &mut Tree) {
+    let sizes = [
+        ("body", said.body),
+        ("response", said.response),
+        ("buffered", said.buffered),
+        ("event", said.event),
+        ("card", said.card),
+        ("headers", said.headers),
+        ("depth", said.depth),
+        ("members", said.members),
+        ("connections", said.connections),
+        ("followers", said.followers),
+        ("replay", said.replay),
+        ("replays", said.replays),
+    ];
+    let times = [
+        ("silence", said.silence),
+        ("header_time", said.header_time),
+        ("body_time", said.body_time),
+        ("connect", said.connect),
+        ("first_byte", said.first_byte),
+        ("send", said.send),
+        ("stream_idle", said.stream_idle),
+        ("write_stall", said.write_stall),
+        ("replay_time", said.replay_time),
+        ("followed", said.followed),
+    ];
+    above_zero("limits", &sizes, &times, tree);
+    if said.head < MIN_HEAD {
+        tree.wrong("limits.head", "expected at least 8KiB");
+    }
+    if said.headers > MAX_HEADERS {
+        tree.wrong("limits.headers", format!("expected at most {MAX_HEADERS}"));
+    }
+    if said.depth > MAX_DEPTH {
+        tree.wrong("limits.depth", format!("expected at most {MAX_DEPTH}"));
+    }
+    for (name, size) in [("body", said.body), ("response", said.response)] {
+        if size > said.buffered {
+            // Such a body could never be read.
+            tree.wrong(format!("limits.{name}"), "expected at most limits.buffered");
         }
     }
 }

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 
 use super::audit;
 use super::auth;
-use super::bounds::Limits;
+use super::bounds;
 use super::conversations;
 use super::face::Face;
 use super::limits as rules;
@@ -27,12 +27,6 @@ use super::{Agent, Backend, BaseUrl, Config, Cors, Http, Mistakes, Origins, Over
 pub(super) const NO_AGENT: &str = "no agent is named: set backend.url (or routes) in the file, \
      A2A_GATEWAY_BACKEND in the environment, or --backend";
 
-/// hyper refuses a smaller buffer for heads.
-const MIN_HEAD: usize = 8 * 1024;
-/// What the `HeaderMap` of the http crate can hold is not much more.
-const MAX_HEADERS: usize = 10_000;
-/// What the stack of the scanner is made for.
-const MAX_DEPTH: usize = 200;
 /// More threads than any machine we know has cores.
 const MAX_WORKERS: usize = 1024;
 
@@ -87,7 +81,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
     };
     ownership::check(&config.ownership, needs, tree);
     card(&config.card, tree);
-    limits(&config.limits, tree);
+    bounds::check(&config.limits, tree);
     audit::check(&config.audit, tree);
     rules::check(&config, tree);
     if config
@@ -382,49 +376,4 @@ fn card(said: &Card, tree: &mut Tree) {
 fn is_path(text: &str) -> bool {
     let segment = |part: &str| !matches!(part, "" | "." | "..") && part.bytes().all(is_plain);
     text.split('/').skip(1).all(segment)
-}
-
-fn limits(said: &Limits, tree: &mut Tree) {
-    let sizes = [
-        ("body", said.body),
-        ("response", said.response),
-        ("buffered", said.buffered),
-        ("event", said.event),
-        ("card", said.card),
-        ("headers", said.headers),
-        ("depth", said.depth),
-        ("members", said.members),
-        ("connections", said.connections),
-        ("followers", said.followers),
-        ("replay", said.replay),
-        ("replays", said.replays),
-    ];
-    let times = [
-        ("silence", said.silence),
-        ("header_time", said.header_time),
-        ("body_time", said.body_time),
-        ("connect", said.connect),
-        ("first_byte", said.first_byte),
-        ("send", said.send),
-        ("stream_idle", said.stream_idle),
-        ("write_stall", said.write_stall),
-        ("replay_time", said.replay_time),
-        ("followed", said.followed),
-    ];
-    above_zero("limits", &sizes, &times, tree);
-    if said.head < MIN_HEAD {
-        tree.wrong("limits.head", "expected at least 8KiB");
-    }
-    if said.headers > MAX_HEADERS {
-        tree.wrong("limits.headers", format!("expected at most {MAX_HEADERS}"));
-    }
-    if said.depth > MAX_DEPTH {
-        tree.wrong("limits.depth", format!("expected at most {MAX_DEPTH}"));
-    }
-    for (name, size) in [("body", said.body), ("response", said.response)] {
-        if size > said.buffered {
-            // Such a body could never be read.
-            tree.wrong(format!("limits.{name}"), "expected at most limits.buffered");
-        }
-    }
 }
