@@ -12,28 +12,25 @@
 //! Memory: a rate takes a slot of 32 bytes, another count one of 48, and a map is never emptier than 7 of 16 slots
 //! while it grows: at most 80 and 112 bytes a key, and 152 more for a rolling window. Each group takes 22 more.
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::HashMap,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
 };
 
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
+mod places;
 mod shard;
 
 use super::{Ask, By, Level, Micros, One, Refused, Taken, What, saved::Saved};
 use crate::state::{Key, persist};
+pub(super) use places::Place;
 use shard::{Count, Kept, Shard, Word};
 
 /// Locks, so that workers seldom meet at one.
 const SHARDS: usize = 64;
 /// When to come again who finds too many at once: nobody knows, so a moment.
 const MOMENT: Micros = 1_000_000;
-/// What one group may have of the places for keys that anybody can make up.
-const GROUPS: usize = 16;
-/// So many counts are looked at for one that finds no room, and each at most once a second.
-const LOOKS: usize = 4096;
-const SECOND: Micros = 1_000_000;
 
 /// The counts of this process.
 pub struct Local {
@@ -52,12 +49,6 @@ pub struct Local {
     sweep: AtomicUsize,
     /// Whether changes are noted, for who saves them.
     saves: AtomicBool,
-}
-
-/// A place for a key of another store.
-pub(super) struct Place {
-    key: Key,
-    rest: Micros,
 }
 
 type Locked<'a> = SmallVec<[(usize, MutexGuard<'a, Shard>); 2]>;
@@ -120,129 +111,6 @@ impl Local {
             of,
             alone: false,
         })
-    }
-
-    /// The key that a wish is counted under, and who could have made it up: its own, where there is one already or
-    /// there is room.
-    fn settle_on(&self, ask: &Ask, now: Micros) -> (Key, By) {
-        let free = ask.by == By::NOBODY && self.beyond(ask).is_none();
-        if free || self.shards[place(ask.key)].lock().has(ask) {
-            return (ask.key, ask.by);
-        }
-        match self.make_room(ask, now) {
-            None => (ask.key, ask.by),
-            Some(others) => (ask.others(others), ask.by.all()),
-        }
-    }
-
-    /// Where there is no room for one more, with whom it counts.
-    fn beyond(&self, ask: &Ask) -> Option<By> {
-        let half = self.keys / 2;
-        let open = ask.by.is_open();
-        if self.held.load(Relaxed) >= self.keys || open && self.open.load(Relaxed) >= half {
-            return Some(ask.by.all());
-        }
-        if !ask.by.has_share() {
-            return None;
-        }
-        let most = if open {
-            u32::try_from(half.div_ceil(GROUPS)).unwrap_or(u32::MAX)
-        } else {
-            u32::MAX
-        };
-        let most = if ask.chosen {
-            most.min(self.share)
-        } else {
-            most
-        };
-        let has = self.groups.lock().get(&ask.by).copied().unwrap_or(0);
-        (has >= most).then_some(ask.by)
-    }
-
-    /// Where there is no room, what is at rest goes first. Nothing, if there is room then.
-    fn make_room(&self, ask: &Ask, now: Micros) -> Option<By> {
-        let mut looked = 0;
-        loop {
-            let beyond = self.beyond(ask)?;
-            if looked >= LOOKS || !self.may_hurry(now) {
-                return Some(beyond);
-            }
-            looked += self.tick(now).max(1);
-        }
-    }
-
-    /// Each shard once a second, however many newcomers find no room.
-    fn may_hurry(&self, now: Micros) -> bool {
-        let mut hurry = self.hurry.lock();
-        if now.abs_diff(hurry.0) >= SECOND {
-            *hurry = (now, 0);
-        }
-        hurry.1 += 1;
-        hurry.1 <= SHARDS
-    }
-
-    /// The key to count a wish under in another store, and a place for it here while that may say anything, if it has
-    /// none yet.
-    pub(super) fn settle(&self, ask: &Ask, now: Micros) -> (Key, Option<Place>) {
-        let interval = ask.what.lasts(now);
-        let what = What::Rate {
-            interval,
-            tolerance: 0,
-        };
-        let (key, by) = self.settle_on(&Ask { what, ..*ask }, now);
-        if key != ask.key {
-            return (key, None);
-        }
-        let rest = now.saturating_add(interval);
-        let mut shard = self.shards[place(key)].lock();
-        let new = shard.rates.insert(key, Word { rest, by }).is_none();
-        drop(shard);
-        if new {
-            self.came(by);
-        }
-        (key, new.then_some(Place { key, rest }))
-    }
-
-    /// A place that nothing came of, unless somebody else has come to it since.
-    pub(super) fn leave(&self, of: &Place) {
-        let mut shard = self.shards[place(of.key)].lock();
-        let word = shard.rates.get(&of.key);
-        let Some(by) = word.filter(|w| w.rest == of.rest).map(|w| w.by) else {
-            return;
-        };
-        shard.rates.remove(&of.key);
-        drop(shard);
-        self.held.fetch_sub(1, Relaxed);
-        self.went(by, 1);
-    }
-
-    fn came(&self, by: By) {
-        self.held.fetch_add(1, Relaxed);
-        if by.is_open() {
-            self.open.fetch_add(1, Relaxed);
-        }
-        if by.has_share() {
-            *self.groups.lock().entry(by).or_default() += 1;
-        }
-    }
-
-    fn went(&self, by: By, many: u32) {
-        if by.is_open() {
-            self.open.fetch_sub(many as usize, Relaxed);
-        }
-        if !by.has_share() {
-            return;
-        }
-        let mut groups = self.groups.lock();
-        if let Entry::Occupied(mut count) = groups.entry(by) {
-            *count.get_mut() = count.get().saturating_sub(many);
-            if *count.get() == 0 {
-                count.remove();
-            }
-        }
-        if groups.capacity() > 4 * groups.len() + 1024 {
-            groups.shrink_to_fit();
-        }
     }
 
     /// In their order, so that no two calls wait for each other.
