@@ -95,12 +95,18 @@ impl Local {
         }
         let rest = now.saturating_add(interval);
         let mut shard = self.shards[place(key)].lock();
-        let new = shard.rates.insert(key, Word { rest, by }).is_none();
-        drop(shard);
-        if new {
-            self.came(by);
+        match shard.rates.entry(key) {
+            // Whoever made it up first: as that it is counted when it goes.
+            Entry::Occupied(mut word) => {
+                word.get_mut().rest = rest;
+                (key, None)
+            }
+            Entry::Vacant(free) => {
+                free.insert(Word { rest, by });
+                self.came(by); // before it can go
+                (key, Some(Place { key, rest }))
+            }
         }
-        (key, new.then_some(Place { key, rest }))
     }
 
     /// A place that nothing came of, unless somebody else has come to it since.
@@ -116,6 +122,7 @@ impl Local {
         self.went(by, 1);
     }
 
+    /// Under the lock of its shard, so that nothing goes before it came.
     pub(super) fn came(&self, by: By) {
         self.held.fetch_add(1, Relaxed);
         if by.is_open() {
@@ -126,15 +133,23 @@ impl Local {
         }
     }
 
+    /// What came before. None are less than none: a count that wraps would keep everybody out until a restart.
     pub(super) fn went(&self, by: By, many: u32) {
         if by.is_open() {
-            self.open.fetch_sub(many as usize, Relaxed);
+            let less = |open: usize| Some(open.saturating_sub(many as usize));
+            let before = self.open.fetch_update(Relaxed, Relaxed, less);
+            debug_assert!(before.is_ok_and(|open| open >= many as usize), "{by:?}");
         }
         if !by.has_share() {
             return;
         }
         let mut groups = self.groups.lock();
-        if let Entry::Occupied(mut count) = groups.entry(by) {
+        let group = groups.entry(by);
+        debug_assert!(
+            matches!(&group, Entry::Occupied(c) if *c.get() >= many),
+            "{by:?}"
+        );
+        if let Entry::Occupied(mut count) = group {
             *count.get_mut() = count.get().saturating_sub(many);
             if *count.get() == 0 {
                 count.remove();
@@ -142,6 +157,63 @@ impl Local {
         }
         if groups.capacity() > 4 * groups.len() + 1024 {
             groups.shrink_to_fit();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Micros = 1_700_000_000_000_000;
+    const MINUTE: Micros = 60_000_000;
+
+    fn ask(by: By) -> Ask {
+        let key = Key::of(&["shared"]);
+        Ask {
+            key,
+            rule: 0,
+            stem: key,
+            by,
+            chosen: true,
+            what: What::Rate {
+                interval: MINUTE,
+                tolerance: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn a_key_of_a_known_and_an_anonymous_caller_goes_as_it_came() {
+        let known = By::known(6);
+        let (anybody, network) = (By::anybody(None), By::anybody(Some(8)));
+        for (first, second) in [
+            (known, anybody),
+            (anybody, known),
+            (known, network),
+            (network, known),
+            (anybody, network),
+        ] {
+            let left = Local::new(100, 100);
+            let place = left.settle(&ask(first), NOW).1.unwrap();
+            assert!(left.settle(&ask(second), NOW).1.is_none());
+            left.leave(&place);
+            let swept = Local::new(100, 100);
+            assert!(swept.settle(&ask(first), NOW).1.is_some());
+            assert!(swept.settle(&ask(second), NOW + MINUTE / 2).1.is_none());
+            for _ in 0..SHARDS {
+                swept.tick(NOW + MINUTE);
+            }
+            assert_eq!(swept.held(), 1, "who came last keeps it");
+            for _ in 0..SHARDS {
+                swept.tick(NOW + 2 * MINUTE);
+            }
+            for local in [left, swept] {
+                let counts = (local.held(), local.open.load(Relaxed));
+                assert_eq!(counts, (0, 0), "{first:?} {second:?}");
+                let groups = local.groups.lock();
+                assert!(groups.is_empty(), "{groups:?}: {first:?} {second:?}");
+            }
         }
     }
 }
