@@ -24,7 +24,6 @@ mod shard;
 
 use super::{Ask, By, Level, Micros, One, Refused, Taken, What, saved::Saved};
 use crate::state::{Key, persist};
-pub(super) use places::Place;
 use shard::{Count, Kept, Shard, Word};
 
 /// Locks, so that workers seldom meet at one.

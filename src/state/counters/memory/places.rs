@@ -2,6 +2,8 @@
 //! up, and of groups.
 use std::{collections::hash_map::Entry, sync::atomic::Ordering::Relaxed};
 
+use smallvec::SmallVec;
+
 use super::{
     super::{Ask, By, Micros, What},
     Local, SHARDS, place,
@@ -16,9 +18,41 @@ const LOOKS: usize = 4096;
 const SECOND: Micros = 1_000_000;
 
 /// A place for a key of another store.
-pub(in super::super) struct Place {
+struct Place {
     key: Key,
     rest: Micros,
+}
+
+/// The places for keys that a call is the first to have. Unless they are to stay, they are another's: where a rule
+/// refuses, the store does not answer or the caller is gone, nothing was taken.
+pub(in super::super) struct Places<'l> {
+    of: &'l Local,
+    new: SmallVec<[Place; 4]>,
+}
+
+impl Places<'_> {
+    /// The same wish, where too many such keys were made up, under the key of all others.
+    pub(in super::super) fn settle(&mut self, ask: &Ask, now: Micros) -> Ask {
+        if ask.by == By::NOBODY {
+            return *ask;
+        }
+        let (key, place) = self.of.settle(ask, now);
+        self.new.extend(place);
+        Ask { key, ..*ask }
+    }
+
+    /// All was taken.
+    pub(in super::super) fn stay(mut self) {
+        self.new.clear();
+    }
+}
+
+impl Drop for Places<'_> {
+    fn drop(&mut self) {
+        for place in &self.new {
+            self.of.leave(place);
+        }
+    }
 }
 
 impl Local {
@@ -81,9 +115,17 @@ impl Local {
         hurry.1 <= SHARDS
     }
 
+    /// For a call, none yet.
+    pub(in super::super) fn places(&self) -> Places<'_> {
+        Places {
+            of: self,
+            new: SmallVec::new(),
+        }
+    }
+
     /// The key to count a wish under in another store, and a place for it here while that may say anything, if it has
     /// none yet.
-    pub(in super::super) fn settle(&self, ask: &Ask, now: Micros) -> (Key, Option<Place>) {
+    fn settle(&self, ask: &Ask, now: Micros) -> (Key, Option<Place>) {
         let interval = ask.what.lasts(now);
         let what = What::Rate {
             interval,
@@ -110,7 +152,7 @@ impl Local {
     }
 
     /// A place that nothing came of, unless somebody else has come to it since.
-    pub(in super::super) fn leave(&self, of: &Place) {
+    fn leave(&self, of: &Place) {
         let mut shard = self.shards[place(of.key)].lock();
         let word = shard.rates.get(&of.key);
         let Some(by) = word.filter(|w| w.rest == of.rest).map(|w| w.by) else {
