@@ -13,7 +13,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError};
+use redb::{
+    Database, ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError,
+    backends::FileBackend,
+};
 
 use super::{Key, counters::Micros};
 
@@ -135,13 +138,23 @@ fn is_damaged(error: &redb::Error) -> bool {
 }
 
 fn read(path: &Path, all: &All, now: Micros) -> Result<Database, redb::Error> {
-    let file = Database::create(path)?;
+    let file = Database::builder().create_with_backend(FileBackend::new(create(path)?)?)?;
     for (table, kept) in all {
         let gone = load(&file, *table, &**kept, now)?;
         kept.saves();
         kept.change_again(gone); // they are to go from the file
     }
     Ok(file)
+}
+
+/// The file, which may be new: then nobody else may read it, since a secret and whose all is are in it. What rights one
+/// has that is there already is for who made it to say.
+fn create(path: &Path) -> io::Result<fs::File> {
+    let mut how = fs::OpenOptions::new();
+    how.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut how, 0o600);
+    how.open(path)
 }
 
 /// Why the gateway does not start, and what to do about it.

@@ -107,3 +107,21 @@ fn a_file_that_may_not_be_read_is_not_moved_aside() {
     assert!(refused.contains("ermission"), "{refused}");
     assert!(path.exists());
 }
+
+#[cfg(unix)]
+#[test]
+fn a_new_file_is_read_by_nobody_else_and_an_old_one_keeps_its_rights() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state.redb");
+    let rights = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    start(&path, &store()).unwrap().close();
+    assert_eq!(rights(), 0o600);
+    fs::remove_file(&path).unwrap();
+    secret(&path, "name", [1; 32]).unwrap();
+    assert_eq!(rights(), 0o600);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    start(&path, &store()).unwrap().close();
+    assert_eq!(rights(), 0o640, "somebody chose that");
+}
