@@ -23,11 +23,16 @@ mod places;
 mod shard;
 
 use super::{Ask, By, Level, Micros, One, Refused, Taken, What, saved::Saved};
-use crate::state::{Key, persist};
+use crate::state::{
+    Key,
+    persist::{self, Changed},
+};
 use shard::{Count, Kept, Shard, Word};
 
 /// Locks, so that workers seldom meet at one.
 const SHARDS: usize = 64;
+/// Changes that a shard may note, beyond twice its part of all keys: shards are not filled evenly.
+const CHANGES: usize = 64;
 /// When to come again who finds too many at once: nobody knows, so a moment.
 const MOMENT: Micros = 1_000_000;
 
@@ -59,8 +64,11 @@ fn place(key: Key) -> usize {
 impl Local {
     /// None yet: at most so many keys, and so many that one caller chooses.
     pub fn new(keys: usize, share: usize) -> Self {
+        let changes = (keys / SHARDS).saturating_mul(2).saturating_add(CHANGES);
         Self {
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            shards: (0..SHARDS)
+                .map(|_| Mutex::new(Shard::new(changes)))
+                .collect(),
             held: AtomicUsize::new(0),
             keys,
             share: u32::try_from(share).unwrap_or(u32::MAX),
@@ -99,7 +107,7 @@ impl Local {
             let shard = find(&mut locked, one.key);
             one.new = shard.take(one, now);
             if saves {
-                shard.changed.insert(one.key);
+                shard.changed.add(one.key);
             }
             if one.new {
                 self.came(one.by);
@@ -127,7 +135,7 @@ impl Local {
             let mut shard = self.shards[place(one.key)].lock();
             shard.give_back(one, taken.at, now);
             if self.saves.load(Relaxed) {
-                shard.changed.insert(one.key);
+                shard.changed.add(one.key);
             }
         }
     }
@@ -149,7 +157,7 @@ impl Local {
             self.came(of.by); // it was at rest in between
         }
         if self.saves.load(Relaxed) {
-            shard.changed.insert(of.key);
+            shard.changed.add(of.key);
         }
     }
 
@@ -195,7 +203,7 @@ impl Local {
         shard.rates.retain(|key, word| {
             let keep = word.rest > now;
             if saves && !keep {
-                shard.changed.insert(*key);
+                shard.changed.add(*key);
             }
             if !keep {
                 *gone.entry(word.by).or_default() += 1;
@@ -205,7 +213,7 @@ impl Local {
         shard.others.retain(|key, count| {
             let keep = !count.count.is_at_rest(now);
             if saves && !keep {
-                shard.changed.insert(*key);
+                shard.changed.add(*key);
             }
             if !keep {
                 *gone.entry(count.by).or_default() += 1;
@@ -226,19 +234,31 @@ impl persist::Kept for Local {
         self.saves.store(true, Relaxed);
     }
 
-    fn changed(&self, now: Micros) -> Vec<(Key, Option<Vec<u8>>)> {
-        let mut all = vec![];
+    fn changed(&self, now: Micros) -> Changed {
+        let all = self.shards.iter().any(|s| s.lock().changed.is_all());
+        let mut of = vec![];
         for shard in &self.shards {
             let mut shard = shard.lock();
-            let changed = std::mem::take(&mut shard.changed);
-            all.extend(changed.into_iter().map(|key| (key, shard.saved(key, now))));
+            if all {
+                shard.changed.take();
+                of.extend(shard.all_saved(now));
+            } else if !shard.changed.is_all() {
+                let changed = shard.changed.take();
+                of.extend(changed.into_iter().map(|key| (key, shard.saved(key, now))));
+            } // else since then: next time
         }
-        all
+        Changed { of, all }
     }
 
     fn change_again(&self, keys: Vec<Key>) {
         for key in keys {
-            self.shards[place(key)].lock().changed.insert(key);
+            self.shards[place(key)].lock().changed.add(key);
+        }
+    }
+
+    fn change_all(&self) {
+        for shard in &self.shards {
+            shard.lock().changed.add_all();
         }
     }
 

@@ -55,6 +55,38 @@ async fn owners_survive_a_restart() {
     }
 }
 
+#[tokio::test]
+async fn what_is_written_anew_is_all_that_is_left() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state.redb");
+    let owners = |store: &Store| -> All {
+        let Store::Memory(memory) = store else {
+            unreachable!("it is in memory")
+        };
+        vec![(OWNERS, memory.owners.clone())]
+    };
+    let before = store();
+    let file = start(&path, &before).unwrap();
+    before.claim_surely(key("gone"), key("ann"));
+    before.claim_surely(key("there"), key("ann"));
+    file.close();
+
+    let after = store();
+    let all = owners(&after);
+    let file = open(&path, &vec![], 0).unwrap();
+    after.claim_surely(key("there"), key("bob"));
+    all[0].1.saves();
+    all[0].1.change_all();
+    write(&file, &all, &[all[0].1.changed(1_000_000_000)]).unwrap();
+    drop(file);
+
+    let last = store();
+    let _file = start(&path, &last).unwrap();
+    let of = vec![key("gone"), key("there")];
+    let owners = last.owners(of, key("ann")).await.unwrap();
+    assert_eq!(owners, [None, Some(key("bob"))]);
+}
+
 #[test]
 fn a_file_that_is_damaged_is_moved_aside() {
     let folder = TempDir::new().unwrap();
