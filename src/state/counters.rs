@@ -20,7 +20,7 @@ mod saved;
 
 use super::{Key, Trouble, persist::Persist, redis::Redis};
 pub use by::By;
-use memory::{Local, Place};
+use memory::Local;
 pub use ring::{PARTS, Ring};
 
 /// Microseconds since 1970, or a time of that many.
@@ -249,19 +249,17 @@ impl Counters {
         let Some(shared) = &self.shared else {
             return Ok(self.local.take(asks, now));
         };
-        let mut places: SmallVec<[Place; 4]> = SmallVec::new();
-        let settle = |ask| shared.settle(ask, now, &mut places);
-        let settled: SmallVec<[Ask; 4]> = asks.iter().map(settle).collect();
-        match shared.redis.take_counts(&settled, call).await {
-            Err(_) if shared.alone => {}
-            Ok(Err(refused)) => {
-                // Another rule refused: nothing is in the store, and its place is another's.
-                for place in places {
-                    shared.chosen.leave(&place);
-                }
-                return Ok(Err(refused));
-            }
-            said => return said,
+        let mut places = shared.chosen.places();
+        let settled: SmallVec<[Ask; 4]> = asks.iter().map(|ask| places.settle(ask, now)).collect();
+        let said = shared.redis.take_counts(&settled, call).await;
+        if let Ok(Ok(_)) = said {
+            places.stay();
+        } else {
+            drop(places);
+        }
+        let alone = self.shared.as_ref().is_some_and(|shared| shared.alone);
+        if said.is_ok() || !alone {
+            return said;
         }
         let mut said = self.local.take(asks, now);
         if let Ok(taken) = &mut said {
@@ -356,18 +354,6 @@ impl Counters {
         if let Some(shared) = &self.shared {
             shared.chosen.tick(now);
         }
-    }
-}
-
-impl Shared {
-    /// The same wish, where too many such keys were made up, under the key of all others.
-    fn settle(&self, ask: &Ask, now: Micros, places: &mut SmallVec<[Place; 4]>) -> Ask {
-        if ask.by == By::NOBODY {
-            return *ask;
-        }
-        let (key, place) = self.chosen.settle(ask, now);
-        places.extend(place);
-        Ask { key, ..*ask }
     }
 }
 

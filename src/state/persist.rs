@@ -13,9 +13,15 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError};
+use redb::{
+    Database, ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError,
+    backends::FileBackend,
+};
+
+mod changes;
 
 use super::{Key, counters::Micros};
+pub use changes::{Changed, Changes};
 
 type Table = TableDefinition<'static, [u8; 16], &'static [u8]>;
 
@@ -37,11 +43,14 @@ pub trait Kept: Send + Sync {
     /// An entry as it was saved. False if it says nothing any more.
     fn restore(&self, key: Key, saved: &[u8], now: Micros) -> bool;
 
-    /// What has changed since this was last asked: as it is now, nothing if it is gone.
-    fn changed(&self, now: Micros) -> Vec<Change>;
+    /// What has changed since this was last asked.
+    fn changed(&self, now: Micros) -> Changed;
 
     /// These could not be saved.
     fn change_again(&self, keys: Vec<Key>);
+
+    /// All that there is could not be saved.
+    fn change_all(&self);
 }
 
 /// All that is kept, each in its table.
@@ -135,13 +144,23 @@ fn is_damaged(error: &redb::Error) -> bool {
 }
 
 fn read(path: &Path, all: &All, now: Micros) -> Result<Database, redb::Error> {
-    let file = Database::create(path)?;
+    let file = Database::builder().create_with_backend(FileBackend::new(create(path)?)?)?;
     for (table, kept) in all {
         let gone = load(&file, *table, &**kept, now)?;
         kept.saves();
         kept.change_again(gone); // they are to go from the file
     }
     Ok(file)
+}
+
+/// The file, which may be new: then nobody else may read it, since a secret and whose all is are in it. What rights one
+/// has that is there already is for who made it to say.
+fn create(path: &Path) -> io::Result<fs::File> {
+    let mut how = fs::OpenOptions::new();
+    how.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut how, 0o600);
+    how.open(path)
 }
 
 /// Why the gateway does not start, and what to do about it.
@@ -198,10 +217,14 @@ fn write_on(file: &Database, all: &All, now: &impl Fn() -> Micros, stopped: &Rec
         let ends = stopped.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout);
         let now = now();
         let changed: Vec<_> = all.iter().map(|(_, kept)| kept.changed(now)).collect();
-        let some = changed.iter().any(|changed| !changed.is_empty());
+        let some = changed.iter().any(|c| c.all || !c.of.is_empty());
         if some && let Err(error) = write(file, all, &changed) {
             for ((_, kept), changed) in all.iter().zip(changed) {
-                kept.change_again(changed.into_iter().map(|(key, _)| key).collect());
+                if changed.all {
+                    kept.change_all();
+                } else {
+                    kept.change_again(changed.of.into_iter().map(|(key, _)| key).collect());
+                }
             }
             if !std::mem::replace(&mut fails, true) {
                 tracing::error!(
@@ -219,11 +242,14 @@ fn write_on(file: &Database, all: &All, now: &impl Fn() -> Micros, stopped: &Rec
     }
 }
 
-fn write(file: &Database, all: &All, changed: &[Vec<Change>]) -> Result<(), redb::Error> {
+fn write(file: &Database, all: &All, changed: &[Changed]) -> Result<(), redb::Error> {
     let write = file.begin_write()?;
     for ((table, _), changed) in all.iter().zip(changed) {
+        if changed.all {
+            write.delete_table(*table)?;
+        }
         let mut table = write.open_table(*table)?;
-        for (key, saved) in changed {
+        for (key, saved) in &changed.of {
             match saved {
                 Some(saved) => drop(table.insert(key.0, saved.as_slice())?),
                 None => drop(table.remove(key.0)?),

@@ -12,28 +12,29 @@
 //! Memory: a rate takes a slot of 32 bytes, another count one of 48, and a map is never emptier than 7 of 16 slots
 //! while it grows: at most 80 and 112 bytes a key, and 152 more for a rolling window. Each group takes 22 more.
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::HashMap,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
 };
 
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
+mod places;
 mod shard;
 
 use super::{Ask, By, Level, Micros, One, Refused, Taken, What, saved::Saved};
-use crate::state::{Key, persist};
+use crate::state::{
+    Key,
+    persist::{self, Changed},
+};
 use shard::{Count, Kept, Shard, Word};
 
 /// Locks, so that workers seldom meet at one.
 const SHARDS: usize = 64;
+/// Changes that a shard may note, beyond twice its part of all keys: shards are not filled evenly.
+const CHANGES: usize = 64;
 /// When to come again who finds too many at once: nobody knows, so a moment.
 const MOMENT: Micros = 1_000_000;
-/// What one group may have of the places for keys that anybody can make up.
-const GROUPS: usize = 16;
-/// So many counts are looked at for one that finds no room, and each at most once a second.
-const LOOKS: usize = 4096;
-const SECOND: Micros = 1_000_000;
 
 /// The counts of this process.
 pub struct Local {
@@ -54,12 +55,6 @@ pub struct Local {
     saves: AtomicBool,
 }
 
-/// A place for a key of another store.
-pub(super) struct Place {
-    key: Key,
-    rest: Micros,
-}
-
 type Locked<'a> = SmallVec<[(usize, MutexGuard<'a, Shard>); 2]>;
 
 fn place(key: Key) -> usize {
@@ -69,8 +64,11 @@ fn place(key: Key) -> usize {
 impl Local {
     /// None yet: at most so many keys, and so many that one caller chooses.
     pub fn new(keys: usize, share: usize) -> Self {
+        let changes = (keys / SHARDS).saturating_mul(2).saturating_add(CHANGES);
         Self {
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            shards: (0..SHARDS)
+                .map(|_| Mutex::new(Shard::new(changes)))
+                .collect(),
             held: AtomicUsize::new(0),
             keys,
             share: u32::try_from(share).unwrap_or(u32::MAX),
@@ -109,7 +107,7 @@ impl Local {
             let shard = find(&mut locked, one.key);
             one.new = shard.take(one, now);
             if saves {
-                shard.changed.insert(one.key);
+                shard.changed.add(one.key);
             }
             if one.new {
                 self.came(one.by);
@@ -120,129 +118,6 @@ impl Local {
             of,
             alone: false,
         })
-    }
-
-    /// The key that a wish is counted under, and who could have made it up: its own, where there is one already or
-    /// there is room.
-    fn settle_on(&self, ask: &Ask, now: Micros) -> (Key, By) {
-        let free = ask.by == By::NOBODY && self.beyond(ask).is_none();
-        if free || self.shards[place(ask.key)].lock().has(ask) {
-            return (ask.key, ask.by);
-        }
-        match self.make_room(ask, now) {
-            None => (ask.key, ask.by),
-            Some(others) => (ask.others(others), ask.by.all()),
-        }
-    }
-
-    /// Where there is no room for one more, with whom it counts.
-    fn beyond(&self, ask: &Ask) -> Option<By> {
-        let half = self.keys / 2;
-        let open = ask.by.is_open();
-        if self.held.load(Relaxed) >= self.keys || open && self.open.load(Relaxed) >= half {
-            return Some(ask.by.all());
-        }
-        if !ask.by.has_share() {
-            return None;
-        }
-        let most = if open {
-            u32::try_from(half.div_ceil(GROUPS)).unwrap_or(u32::MAX)
-        } else {
-            u32::MAX
-        };
-        let most = if ask.chosen {
-            most.min(self.share)
-        } else {
-            most
-        };
-        let has = self.groups.lock().get(&ask.by).copied().unwrap_or(0);
-        (has >= most).then_some(ask.by)
-    }
-
-    /// Where there is no room, what is at rest goes first. Nothing, if there is room then.
-    fn make_room(&self, ask: &Ask, now: Micros) -> Option<By> {
-        let mut looked = 0;
-        loop {
-            let beyond = self.beyond(ask)?;
-            if looked >= LOOKS || !self.may_hurry(now) {
-                return Some(beyond);
-            }
-            looked += self.tick(now).max(1);
-        }
-    }
-
-    /// Each shard once a second, however many newcomers find no room.
-    fn may_hurry(&self, now: Micros) -> bool {
-        let mut hurry = self.hurry.lock();
-        if now.abs_diff(hurry.0) >= SECOND {
-            *hurry = (now, 0);
-        }
-        hurry.1 += 1;
-        hurry.1 <= SHARDS
-    }
-
-    /// The key to count a wish under in another store, and a place for it here while that may say anything, if it has
-    /// none yet.
-    pub(super) fn settle(&self, ask: &Ask, now: Micros) -> (Key, Option<Place>) {
-        let interval = ask.what.lasts(now);
-        let what = What::Rate {
-            interval,
-            tolerance: 0,
-        };
-        let (key, by) = self.settle_on(&Ask { what, ..*ask }, now);
-        if key != ask.key {
-            return (key, None);
-        }
-        let rest = now.saturating_add(interval);
-        let mut shard = self.shards[place(key)].lock();
-        let new = shard.rates.insert(key, Word { rest, by }).is_none();
-        drop(shard);
-        if new {
-            self.came(by);
-        }
-        (key, new.then_some(Place { key, rest }))
-    }
-
-    /// A place that nothing came of, unless somebody else has come to it since.
-    pub(super) fn leave(&self, of: &Place) {
-        let mut shard = self.shards[place(of.key)].lock();
-        let word = shard.rates.get(&of.key);
-        let Some(by) = word.filter(|w| w.rest == of.rest).map(|w| w.by) else {
-            return;
-        };
-        shard.rates.remove(&of.key);
-        drop(shard);
-        self.held.fetch_sub(1, Relaxed);
-        self.went(by, 1);
-    }
-
-    fn came(&self, by: By) {
-        self.held.fetch_add(1, Relaxed);
-        if by.is_open() {
-            self.open.fetch_add(1, Relaxed);
-        }
-        if by.has_share() {
-            *self.groups.lock().entry(by).or_default() += 1;
-        }
-    }
-
-    fn went(&self, by: By, many: u32) {
-        if by.is_open() {
-            self.open.fetch_sub(many as usize, Relaxed);
-        }
-        if !by.has_share() {
-            return;
-        }
-        let mut groups = self.groups.lock();
-        if let Entry::Occupied(mut count) = groups.entry(by) {
-            *count.get_mut() = count.get().saturating_sub(many);
-            if *count.get() == 0 {
-                count.remove();
-            }
-        }
-        if groups.capacity() > 4 * groups.len() + 1024 {
-            groups.shrink_to_fit();
-        }
     }
 
     /// In their order, so that no two calls wait for each other.
@@ -260,7 +135,7 @@ impl Local {
             let mut shard = self.shards[place(one.key)].lock();
             shard.give_back(one, taken.at, now);
             if self.saves.load(Relaxed) {
-                shard.changed.insert(one.key);
+                shard.changed.add(one.key);
             }
         }
     }
@@ -282,7 +157,7 @@ impl Local {
             self.came(of.by); // it was at rest in between
         }
         if self.saves.load(Relaxed) {
-            shard.changed.insert(of.key);
+            shard.changed.add(of.key);
         }
     }
 
@@ -328,7 +203,7 @@ impl Local {
         shard.rates.retain(|key, word| {
             let keep = word.rest > now;
             if saves && !keep {
-                shard.changed.insert(*key);
+                shard.changed.add(*key);
             }
             if !keep {
                 *gone.entry(word.by).or_default() += 1;
@@ -338,7 +213,7 @@ impl Local {
         shard.others.retain(|key, count| {
             let keep = !count.count.is_at_rest(now);
             if saves && !keep {
-                shard.changed.insert(*key);
+                shard.changed.add(*key);
             }
             if !keep {
                 *gone.entry(count.by).or_default() += 1;
@@ -359,19 +234,31 @@ impl persist::Kept for Local {
         self.saves.store(true, Relaxed);
     }
 
-    fn changed(&self, now: Micros) -> Vec<(Key, Option<Vec<u8>>)> {
-        let mut all = vec![];
+    fn changed(&self, now: Micros) -> Changed {
+        let all = self.shards.iter().any(|s| s.lock().changed.is_all());
+        let mut of = vec![];
         for shard in &self.shards {
             let mut shard = shard.lock();
-            let changed = std::mem::take(&mut shard.changed);
-            all.extend(changed.into_iter().map(|key| (key, shard.saved(key, now))));
+            if all {
+                shard.changed.take();
+                of.extend(shard.all_saved(now));
+            } else if !shard.changed.is_all() {
+                let changed = shard.changed.take();
+                of.extend(changed.into_iter().map(|key| (key, shard.saved(key, now))));
+            } // else since then: next time
         }
-        all
+        Changed { of, all }
     }
 
     fn change_again(&self, keys: Vec<Key>) {
         for key in keys {
-            self.shards[place(key)].lock().changed.insert(key);
+            self.shards[place(key)].lock().changed.add(key);
+        }
+    }
+
+    fn change_all(&self) {
+        for shard in &self.shards {
+            shard.lock().changed.add_all();
         }
     }
 

@@ -3,7 +3,7 @@
 //!
 //! One lock for all: what is asked of it is a look-up, mostly.
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::OnceLock,
     time::Duration,
 };
@@ -15,7 +15,7 @@ use super::super::{
     ByKey, Key,
     counters::Micros,
     owner::{Claimed, Settings},
-    persist::Kept,
+    persist::{Changed, Changes, Kept},
 };
 
 /// So many of an owner's last days are told apart by how long ago they were: a use soon after another says nothing new.
@@ -46,7 +46,7 @@ struct Table {
     held: HashMap<Key, usize, ByKey>,
     uses: u64,
     /// What a file does not have yet, if there is one.
-    changed: Option<HashSet<Key, ByKey>>,
+    changed: Option<Changes>,
 }
 
 struct Owned {
@@ -246,7 +246,7 @@ impl Table {
 
     fn changes(&mut self, what: Key) {
         if let Some(changed) = &mut self.changed {
-            changed.insert(what);
+            changed.add(what);
         }
     }
 }
@@ -254,7 +254,8 @@ impl Table {
 /// In a file: who has it, and when that was last used, by the clock on the wall.
 impl Kept for Owners {
     fn saves(&self) {
-        self.table.lock().changed = Some(HashSet::default());
+        let most = self.settings.most.saturating_mul(2);
+        self.table.lock().changed = Some(Changes::none(most));
     }
 
     fn restore(&self, what: Key, saved: &[u8], wall: Micros) -> bool {
@@ -274,27 +275,40 @@ impl Kept for Owners {
         good
     }
 
-    fn changed(&self, wall: Micros) -> Vec<(Key, Option<Vec<u8>>)> {
+    fn changed(&self, wall: Micros) -> Changed {
         let now = self.now();
         let mut table = self.table.lock();
-        let changed = table.changed.as_mut().map(std::mem::take);
-        let saved = |what: Key| {
-            let owned = table.owned.get(&what)?;
+        let Some(changes) = &mut table.changed else {
+            return Changed::default();
+        };
+        let (all, keys) = (changes.is_all(), changes.take());
+        let saved = |owned: &Owned| {
             let age = u64::try_from(now.saturating_sub(owned.turn.0)).unwrap_or(0);
             let used = wall.saturating_sub(age.saturating_mul(1000));
-            Some([owned.by.0.as_slice(), &used.to_le_bytes()].concat())
+            [owned.by.0.as_slice(), &used.to_le_bytes()].concat()
         };
-        let changed = changed.unwrap_or_default();
-        changed
-            .into_iter()
-            .map(|what| (what, saved(what)))
-            .collect()
+        let of = if all {
+            let each = table.owned.iter();
+            each.map(|(what, owned)| (*what, Some(saved(owned))))
+                .collect()
+        } else {
+            let each = keys.into_iter();
+            each.map(|what| (what, table.owned.get(&what).map(saved)))
+                .collect()
+        };
+        Changed { of, all }
     }
 
     fn change_again(&self, keys: Vec<Key>) {
         let mut table = self.table.lock();
         for what in keys {
             table.changes(what);
+        }
+    }
+
+    fn change_all(&self) {
+        if let Some(changes) = &mut self.table.lock().changed {
+            changes.add_all();
         }
     }
 }

@@ -55,6 +55,38 @@ async fn owners_survive_a_restart() {
     }
 }
 
+#[tokio::test]
+async fn what_is_written_anew_is_all_that_is_left() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state.redb");
+    let owners = |store: &Store| -> All {
+        let Store::Memory(memory) = store else {
+            unreachable!("it is in memory")
+        };
+        vec![(OWNERS, memory.owners.clone())]
+    };
+    let before = store();
+    let file = start(&path, &before).unwrap();
+    before.claim_surely(key("gone"), key("ann"));
+    before.claim_surely(key("there"), key("ann"));
+    file.close();
+
+    let after = store();
+    let all = owners(&after);
+    let file = open(&path, &vec![], 0).unwrap();
+    after.claim_surely(key("there"), key("bob"));
+    all[0].1.saves();
+    all[0].1.change_all();
+    write(&file, &all, &[all[0].1.changed(1_000_000_000)]).unwrap();
+    drop(file);
+
+    let last = store();
+    let _file = start(&path, &last).unwrap();
+    let of = vec![key("gone"), key("there")];
+    let owners = last.owners(of, key("ann")).await.unwrap();
+    assert_eq!(owners, [None, Some(key("bob"))]);
+}
+
 #[test]
 fn a_file_that_is_damaged_is_moved_aside() {
     let folder = TempDir::new().unwrap();
@@ -106,4 +138,22 @@ fn a_file_that_may_not_be_read_is_not_moved_aside() {
     let refused = start(&path, &store()).err().unwrap().to_string();
     assert!(refused.contains("ermission"), "{refused}");
     assert!(path.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_file_is_read_by_nobody_else_and_an_old_one_keeps_its_rights() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state.redb");
+    let rights = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    start(&path, &store()).unwrap().close();
+    assert_eq!(rights(), 0o600);
+    fs::remove_file(&path).unwrap();
+    secret(&path, "name", [1; 32]).unwrap();
+    assert_eq!(rights(), 0o600);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    start(&path, &store()).unwrap().close();
+    assert_eq!(rights(), 0o640, "somebody chose that");
 }

@@ -1,18 +1,21 @@
 //! The counts of one shard, under its lock: looked at, taken, given back.
-use std::collections::{HashMap, HashSet, hash_map::Entry};
+use std::collections::{HashMap, hash_map::Entry};
 
 use super::{
     super::{By, Level, Micros, One, Ring, What, gcra, ring::PARTS, saved::Saved},
     MOMENT,
 };
-use crate::state::{ByKey, Key, counters::Ask};
+use crate::state::{
+    ByKey, Key,
+    counters::Ask,
+    persist::{Change, Changes},
+};
 
-#[derive(Default)]
 pub(super) struct Shard {
     pub(super) rates: HashMap<Key, Word, ByKey>,
     pub(super) others: HashMap<Key, Count, ByKey>,
     /// Changed since it was last saved.
-    pub(super) changed: HashSet<Key, ByKey>,
+    pub(super) changed: Changes,
 }
 
 pub(super) struct Word {
@@ -32,6 +35,14 @@ pub(super) enum Kept {
 }
 
 impl Shard {
+    pub(super) fn new(changes: usize) -> Self {
+        Self {
+            rates: HashMap::default(),
+            others: HashMap::default(),
+            changed: Changes::none(changes),
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.rates.len() + self.others.len()
     }
@@ -64,6 +75,13 @@ impl Shard {
             Kept::AtOnce(_) => return None,
         };
         Some(saved.write(*by))
+    }
+
+    /// All that is to be saved.
+    pub(super) fn all_saved(&self, now: Micros) -> impl Iterator<Item = Change> {
+        let keys = self.rates.keys().chain(self.others.keys());
+        keys.map(move |key| (*key, self.saved(*key, now)))
+            .filter(|(_, saved)| saved.is_some())
     }
 
     pub(super) fn put(&mut self, key: Key, mut count: Count, now: Micros) -> bool {

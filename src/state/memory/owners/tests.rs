@@ -146,11 +146,11 @@ async fn what_is_saved_is_restored_with_its_age() {
     before.claim(key("new"), bob, 1);
     before.claim(key("gone"), bob, 2);
     before.unclaim(key("gone"), bob, 2);
-    let saved = before.changed(1_000_000_000);
+    let saved = before.changed(1_000_000_000).of;
     assert_eq!(saved.len(), 3);
-    assert!(before.changed(1_000_000_000).is_empty());
+    assert!(before.changed(1_000_000_000).of.is_empty());
     before.change_again(vec![key("new")]);
-    assert_eq!(before.changed(1_000_000_000).len(), 1);
+    assert_eq!(before.changed(1_000_000_000).of.len(), 1);
 
     let after = owners(1000, 100);
     for (what, text) in saved {
@@ -165,4 +165,28 @@ async fn what_is_saved_is_restored_with_its_age() {
     assert_eq!(after.owner(key("old")), None, "it was old already");
     assert_eq!(after.owner(key("new")), Some(bob));
     assert!(!after.restore(key("odd"), b"odd", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_saved_does_not_grow_with_what_is_gone() {
+    let owners = owners(10, 10);
+    let ann = key("ann");
+    owners.saves();
+    for n in 0..100 {
+        let what = key(&n.to_string());
+        owners.claim(what, ann, n);
+        if n > 0 {
+            owners.unclaim(what, ann, n);
+        }
+        let changed = owners.changed(0);
+        assert!(changed.of.len() <= 20, "{n}: {}", changed.of.len());
+        if changed.all {
+            assert_eq!(changed.of.len(), 1, "what there is");
+            owners.change_all();
+        } else {
+            owners.change_again(changed.of.into_iter().map(|(key, _)| key).collect());
+        }
+    }
+    assert!(owners.changed(0).all);
+    assert!(owners.changed(0).of.is_empty(), "it is saved");
 }

@@ -1,6 +1,6 @@
 //! Whose a task or a context is. Asked of the store each time and never answered alone: while it is away, nobody is told.
 //! Claims of what exists already are owed to it until it has them.
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 use tokio::sync::oneshot;
 
@@ -33,6 +33,21 @@ impl Owed {
                 (*what, *owner)
             })
             .collect()
+    }
+
+    /// One claim of it has landed: the store has it, or has to be told again. Another owner's that is owed by now stays.
+    fn landed(&mut self, what: Key, owner: Key, told: bool) {
+        match self.0.entry(what) {
+            Entry::Occupied(owed) if owed.get().0 != owner => {}
+            Entry::Occupied(owed) if told => {
+                owed.remove();
+            }
+            Entry::Occupied(mut owed) => owed.get_mut().1 = false,
+            Entry::Vacant(_) if told => {}
+            Entry::Vacant(free) => {
+                free.insert((owner, false));
+            }
+        }
     }
 }
 
@@ -68,19 +83,28 @@ impl Task {
         });
     }
 
-    /// A claim of what exists already.
+    /// A claim of what exists already. The first who claimed it has it, also while the store cannot be told.
     pub(super) fn owe(&mut self, what: Key, owner: Key, to: oneshot::Sender<bool>) {
+        let here = self.link.is_some();
+        if let Some((other, flies)) = self.owed.0.get(&what)
+            && *other != owner
+        {
+            if here && *flies {
+                self.fly_claim(what, owner, to); // behind it, and the store says whose it is
+            } else {
+                let _ = to.send(false);
+            }
+            return;
+        }
         if self.owed.0.len() >= MOST && !self.owed.0.contains_key(&what) {
             tracing::warn!(
                 "the state store is away for too long: a new task or context belongs to nobody, and is refused to all"
             );
             return;
         }
-        self.owed.0.insert(what, (owner, true));
-        if self.link.is_some() {
+        self.owed.0.insert(what, (owner, here));
+        if here {
             self.fly_claim(what, owner, to);
-        } else {
-            self.owed.0.insert(what, (owner, false));
         }
     }
 
@@ -115,14 +139,12 @@ impl Task {
             }
             Owned::Sure(what, owner, to, said) => match self.heard(link, None, said) {
                 Ok(mine) => {
-                    self.owed.0.remove(&what);
+                    self.owed.landed(what, owner, true);
                     if to.send(mine).is_err() && !mine {
                         tracing::warn!(%what, "a task or context that an agent told of belongs to another owner");
                     }
                 }
-                Err(_) => {
-                    self.owed.0.insert(what, (owner, false));
-                }
+                Err(_) => self.owed.landed(what, owner, false),
             },
             Owned::Owners(to, said) => {
                 let said = self.heard(link, None, said);

@@ -16,6 +16,8 @@ use crate::state::{
     redis::{Redis, Settings},
 };
 
+mod places;
+
 const SECOND: Micros = 1_000_000;
 /// Long enough that what passes while a test runs is nothing.
 const STEP: Micros = 1000 * SECOND;

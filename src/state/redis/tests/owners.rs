@@ -137,6 +137,35 @@ async fn a_claim_whose_answer_is_lost_is_made_again() {
 }
 
 #[tokio::test]
+async fn what_is_owed_to_a_store_that_is_away_stays_the_first_who_claimed_it() {
+    let mut server = RedisServer::start();
+    let a = replica(&server.url(), settings()).await;
+    server.end();
+    eventually(async || a.owner("t1").await == Err(Trouble::Away)).await;
+    for _ in 0..2 {
+        assert_eq!(a.claims_surely("t1", "ann").await, None);
+        assert_eq!(a.claims_surely("t1", "bob").await, Some(false));
+    }
+    server.begin();
+    eventually(async || a.owner("t1").await == Ok(Some(key("ann")))).await;
+    // It is not owed any more: the store says whose it is.
+    assert_eq!(a.claims_surely("t1", "bob").await, Some(false));
+    assert_eq!(a.claims_surely("t1", "ann").await, Some(true));
+    assert_eq!(a.owner("t1").await, Ok(Some(key("ann"))));
+}
+
+#[tokio::test]
+async fn of_two_who_claim_it_at_once_the_store_tells_whose_it_is() {
+    let server = RedisServer::start();
+    let a = replica(&server.url(), settings()).await;
+    let b = replica(&server.url(), settings()).await;
+    assert_eq!(b.claims("t1", "bob").await, Ok(Claimed::New));
+    // Both are on their way together, and the first of them is not its owner.
+    let both = tokio::join!(a.claims_surely("t1", "ann"), a.claims_surely("t1", "bob"));
+    assert_eq!(both, (Some(false), Some(true)));
+}
+
+#[tokio::test]
 async fn what_is_owed_is_told_before_a_gateway_ends() {
     let server = RedisServer::start();
     let a = replica(&server.url(), settings()).await;
