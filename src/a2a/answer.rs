@@ -24,7 +24,7 @@ mod seen;
 
 pub use errors::{from_status, read as read_fault};
 pub use listed::{Listed, TaskPage, task_page, tasks_listed};
-pub use replay::{Bare, Folded, Replay, bare};
+pub use replay::{Bare, Folded, Replay, Room, bare};
 pub use seen::{Named, Seen, running_task, task_seen};
 
 use seen::{lifted, seen_in};

@@ -17,6 +17,8 @@ pub struct Face {
     pub v03_rest_no_history: bool,
     /// A task that is got by v0.3 REST has no timestamp.
     pub v03_rest_no_timestamp: bool,
+    /// Whatever task is not there is told in the same words: an agent's own would tell which ids are another caller's.
+    pub one_not_found: bool,
 }
 
 impl Face {
@@ -26,6 +28,7 @@ impl Face {
         v03_flat_errors: false,
         v03_rest_no_history: true,
         v03_rest_no_timestamp: true,
+        one_not_found: false,
     };
     /// The plain protocol.
     pub const A2A: Self = Self {
@@ -33,6 +36,7 @@ impl Face {
         v03_flat_errors: false,
         v03_rest_no_history: false,
         v03_rest_no_timestamp: false,
+        one_not_found: false,
     };
 }
 

@@ -295,6 +295,11 @@ impl Fault {
         Self::new(Kind::InvalidParams, message)
     }
 
+    /// A task that is not there, or that is not to be known of.
+    pub fn no_task() -> Self {
+        Self::new(Kind::TaskNotFound, "there is no such task")
+    }
+
     /// An answer of the agent that is not A2A.
     pub fn answer(cause: impl Into<String>) -> Self {
         Self::new(

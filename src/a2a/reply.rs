@@ -1,5 +1,7 @@
 //! How the client asked, and so how it is answered. Nothing else writes what a client sees of a fault
 //! (errors 2, streams 2).
+use std::borrow::Cow;
+
 use http::StatusCode;
 use serde_json::json;
 
@@ -73,8 +75,17 @@ impl ReplyTo {
         self.op.is_some_and(Op::streams)
     }
 
+    /// As much of a fault as this client may hear.
+    pub fn heard<'f>(&self, fault: &'f Fault) -> Cow<'f, Fault> {
+        if self.face.one_not_found && fault.kind == Kind::TaskNotFound {
+            return Cow::Owned(Fault::no_task());
+        }
+        Cow::Borrowed(fault)
+    }
+
     /// A fault before anything was answered.
     pub fn fault(&self, fault: &Fault) -> Told {
+        let fault = &*self.heard(fault);
         if self.face.product_errors
             && let Some(told) = self.product(fault)
         {
@@ -156,6 +167,7 @@ impl ReplyTo {
 
     /// Appends the frame that ends a stream which broke. Only REST labels it: on JSON-RPC the envelope says it.
     pub fn frame(&self, fault: &Fault, out: &mut Vec<u8>) {
+        let fault = &*self.heard(fault);
         if self.dialect.binding == Binding::Rest {
             out.extend_from_slice(b"event: error\n");
         }
@@ -451,6 +463,51 @@ mod tests {
                     coded || dialect == Dialect::R10 && body.contains(&rest),
                     "{body}"
                 );
+            }
+        }
+    }
+
+    /// No word of the agent for a task that is not there tells it from another caller's.
+    #[test]
+    fn what_is_not_there_is_told_in_one_way_where_that_is_wanted() {
+        let mut theirs = Fault::new(Kind::TaskNotFound, "I have deleted it").of_agent();
+        theirs.of_task = true;
+        theirs.retry_after = Some(1);
+        theirs.more.details = Some(r#"[{"@type":"x/google.rpc.ErrorInfo"}]"#.into());
+        theirs.more.metadata = vec![("taskId", "t".into())];
+        theirs.more.received = Some("{}".into());
+        theirs.more.product = Some(face::Product {
+            status: 404,
+            text: r#"{"success":false,"message":"deleted","error_code":"NOT_FOUND"}"#.into(),
+            before_agent: true,
+        });
+        for like in [Face::A2A, Face::MEMORYLAKE] {
+            for op in [Op::Get, Op::Subscribe, Op::Stream, Op::DeletePush] {
+                for dialect in [
+                    Dialect::J03,
+                    Dialect::J10,
+                    Dialect::R10,
+                    Dialect::R03P,
+                    Dialect::R03K,
+                ] {
+                    let mut to = ReplyTo::new(dialect);
+                    to.op = Some(op);
+                    to.face = like;
+                    let told = |to: &ReplyTo, fault: &Fault| {
+                        let told = to.fault(fault);
+                        let mut frame = vec![];
+                        to.frame(fault, &mut frame);
+                        (told.status, told.framing, told.body, frame)
+                    };
+                    let ours = told(&to, &Fault::no_task());
+                    assert_ne!(told(&to, &theirs), ours);
+                    to.face.one_not_found = true;
+                    assert_eq!(told(&to, &theirs), ours, "{} {op:?}", dialect.name());
+                    assert_eq!(told(&to, &Fault::no_task()), ours);
+                    assert!(to.heard(&theirs).retry_after.is_none());
+                    let other = Fault::params("no");
+                    assert_eq!(to.heard(&other).message, "no");
+                }
             }
         }
     }

@@ -290,18 +290,16 @@ impl Exchange {
         let mut document = if self.to.op == Some(Op::ListPush) && arrays {
             Box::pin(self.all_pages(&text)).await?
         } else {
-            let whole = if self.hydrates() {
-                Box::pin(self.hydrated(&text)).await
-            } else {
-                None
-            };
-            match whole {
-                Some(whole) => self.translate_from(Dialect::R10, &self.to, &whole)?,
-                None => self.translate(&self.to, &text)?,
-            }
+            self.translate(&self.to, &text)?
         };
         self.gateway.under_way.turn().await;
         self.settle(&document.seen, &head.headers, &text).await?;
+        // After what the agent showed has settled: its conversation is free, and the task is the caller's to know.
+        if self.hydrates()
+            && let Some(whole) = Box::pin(self.hydrated(&text)).await
+        {
+            document = whole;
+        }
         self.lost.append(&mut document.lost);
         log_losses(&self.lost, self.call.op.name());
         let status = match document.body {
@@ -340,7 +338,7 @@ impl Exchange {
         self.translate_from(self.gateway.dialect, to, text)
     }
 
-    fn translate_from(
+    pub(super) fn translate_from(
         &self,
         dialect: Dialect,
         to: &ReplyTo,

@@ -38,7 +38,6 @@ fn is_ours(name: &HeaderName) -> bool {
                 | header::IF_MODIFIED_SINCE
                 | header::IF_UNMODIFIED_SINCE
                 | header::IF_RANGE
-                | header::FORWARDED
                 | header::ORIGIN
                 | header::ACCESS_CONTROL_REQUEST_METHOD
                 | header::ACCESS_CONTROL_REQUEST_HEADERS
@@ -46,11 +45,17 @@ fn is_ours(name: &HeaderName) -> bool {
         || *name == headers::VERSION
         || *name == headers::EXTENSIONS
         || *name == headers::X_EXTENSIONS
+        || *name == REPORT
+        || tells_way(name)
+}
+
+/// Whether it tells of the way that a request took: a client's own word of it does not pass (see `Up::forwarded`).
+pub(super) fn tells_way(name: &HeaderName) -> bool {
+    *name == header::FORWARDED
         || *name == X_FOR
         || *name == X_PROTO
         || *name == X_HOST
         || *name == X_PREFIX
-        || *name == REPORT
 }
 
 /// What goes up to the agent.

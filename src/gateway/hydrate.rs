@@ -12,11 +12,11 @@ use moka::{future::Cache, policy::EvictionPolicy};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::exchange::Exchange;
+use super::{exchange::Exchange, forward};
 use crate::{
     a2a::{
-        Fault, Kind, Op,
-        answer::{self, Bare, Folded},
+        Dialect, Fault, Kind, Op,
+        answer::{self, Bare, Document, Folded},
         headers, request,
     },
     config,
@@ -42,7 +42,6 @@ const NOT_SECRET: [HeaderName; 12] = [
     HeaderName::from_static("tracestate"),
     HeaderName::from_static("x-request-id"),
 ];
-const FORWARDED: &str = "x-forwarded-";
 
 type Key = [u8; 32];
 
@@ -131,9 +130,9 @@ impl Drop for Boarded<'_> {
 }
 
 impl Exchange {
-    /// The task of an answer with what it has brought, as a v1.0 REST agent would answer. None where nothing is to be
-    /// filled in, or could be.
-    pub(super) async fn hydrated(&mut self, body: &Bytes) -> Option<Bytes> {
+    /// The answer to a question for a task, with what the task has brought. None where nothing is to be filled in, or
+    /// could be.
+    pub(super) async fn hydrated(&mut self, body: &Bytes) -> Option<Document> {
         let gateway = self.gateway.clone();
         let kept = gateway.hydrated.0.as_deref()?;
         let bare = answer::bare(gateway.dialect, body, &gateway.options).ok()??;
@@ -144,15 +143,8 @@ impl Exchange {
                 "the replay took longer than limits.replay_time",
             )
         };
-        let whole = in_time.map_err(late).flatten().and_then(|folded| {
-            folded
-                .fill(&bare)
-                .map_err(|fault| fault.because("what was folded does not fit"))
-        });
-        let whole = whole.and_then(|whole| {
-            let room = self.hold.grow(whole.len());
-            room.then_some(whole).ok_or_else(super::body::no_room)
-        });
+        let folded = in_time.map_err(late).flatten();
+        let whole = folded.and_then(|folded| self.filled(&bare, &folded));
         whole
             .inspect_err(|fault| {
                 tracing::warn!(
@@ -161,6 +153,16 @@ impl Exchange {
                 );
             })
             .ok()
+    }
+
+    fn filled(&mut self, bare: &Bare, folded: &Folded) -> Result<Document, Fault> {
+        if !self.hold.grow(folded.size() + bare.size()) {
+            return Err(super::body::no_room());
+        }
+        let whole = folded
+            .fill(bare)
+            .map_err(|fault| fault.because("what was folded does not fit"))?;
+        self.translate_from(Dialect::R10, &self.to, &whole) // as a v1.0 REST agent would answer
     }
 
     async fn replayed(&mut self, kept: &Inner, bare: &Bare) -> Result<Arc<Folded>, Fault> {
@@ -228,11 +230,8 @@ fn key_of_asker(task: &Key, caller: &Caller, fields: &HeaderMap) -> Key {
         caller.tenant.as_deref().unwrap_or_default().as_bytes(),
     );
     let mut shown: Vec<(&HeaderName, &HeaderValue)> = fields.iter().collect();
-    shown.retain(|(name, _)| {
-        !NOT_SECRET.contains(name)
-            && !name.as_str().starts_with(FORWARDED)
-            && *name != header::FORWARDED
-    });
+    // Others of a proxy's fields, such as `X-Forwarded-User`, may be what the agent knows the caller by.
+    shown.retain(|(name, _)| !NOT_SECRET.contains(name) && !forward::tells_way(name));
     shown.sort_by_key(|(name, _)| name.as_str()); // stable: values of one name stay in their order
     for (name, value) in shown {
         add(&mut hash, name.as_str().as_bytes());

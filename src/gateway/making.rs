@@ -200,7 +200,7 @@ impl Setup {
                 snake: false,
                 ..accepts(config)
             },
-            face: super::routes::of_settings(&config.face),
+            face: super::routes::of_settings(&config.face, config),
             options: self.options.clone(),
             speech: Arc::new(Speech {
                 from: dialect,

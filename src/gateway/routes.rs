@@ -42,13 +42,14 @@ pub(super) struct Route {
     pub(super) plain_face: bool,
 }
 
-/// What is told as settings say.
-pub(super) fn of_settings(face: &Face) -> a2a::Face {
+/// What is told as settings say: those of a face, and those of all.
+pub(super) fn of_settings(face: &Face, config: &Config) -> a2a::Face {
     a2a::Face {
         product_errors: face.product_errors,
         v03_flat_errors: face.v03_flat_errors,
         v03_rest_no_history: !face.v03_rest_default_history,
         v03_rest_no_timestamp: !face.v03_rest_timestamp,
+        one_not_found: config.ownership.is_on(),
     }
 }
 
@@ -170,7 +171,7 @@ impl Routes {
                 agent: agents(&origin)?,
                 agent_parameter: r.agent_parameter.clone(),
                 metadata: rules(&r.metadata, &r.face),
-                face: of_settings(&r.face),
+                face: of_settings(&r.face, config),
                 proto_only: r.face.v03_rest_proto_only,
                 plain_face: r.face.like == Like::A2a,
                 origin,
@@ -195,7 +196,7 @@ impl Routes {
                 agent: agents(&origin)?,
                 agent_parameter: None,
                 metadata: rules(&config.metadata, &config.face),
-                face: of_settings(&config.face),
+                face: of_settings(&config.face, config),
                 proto_only: config.face.v03_rest_proto_only,
                 plain_face: config.face.like == Like::A2a,
                 origin,

@@ -22,6 +22,7 @@ pub(super) fn refuse(to: &ReplyTo, fault: &Fault) -> Response<Reply> {
 
 /// The same without a line in the log, where somebody else counts them.
 pub(super) fn quietly(to: &ReplyTo, fault: &Fault) -> Response<Reply> {
+    let fault = &*to.heard(fault);
     let Told {
         status,
         framing,

@@ -82,10 +82,11 @@ impl Inner {
         asked: &Asked<'_>,
         peer: &Peer,
     ) -> Response<Reply> {
-        let to = ReplyTo::new(match asked.said {
+        let mut to = ReplyTo::new(match asked.said {
             Some(Version::V03) => Dialect::R03P,
             Some(Version::V10) | None => Dialect::R10,
         });
+        to.face = asked.matched.route.face;
         let view = match (asked.said, self.accepts.v03, self.accepts.v10) {
             (_, true, false) => View::V03,
             (_, false, _) | (Some(Version::V10), ..) => View::V10,

@@ -22,14 +22,15 @@ impl Rules {
         (!rules.is_empty()).then(|| Self(rules.to_vec()))
     }
 
-    /// The rules of a route, and after them what its clients must say by themselves and what its agent wants.
+    /// What a route's clients must say by themselves, which no rule says for them; then its rules; then what its agent
+    /// wants.
     pub fn with(
         rules: &[MetadataRule],
         required: &[String],
         of_agent: &[MetadataRule],
     ) -> Option<Self> {
         let required: Vec<_> = config::required(required).collect();
-        Self::new(&[rules, &required, of_agent].concat())
+        Self::new(&[&required, rules, of_agent].concat())
     }
 
     /// What they make of a message of this caller. `parameter` gives a part of the path by its name.

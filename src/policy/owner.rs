@@ -157,7 +157,7 @@ impl Owner {
         let mut owners = owners.map_err(away)?;
         let context_owner = owners.pop().flatten();
         if !owners.into_iter().all(|owner| self.sees(owner)) {
-            return Err(no_such_task());
+            return Err(Fault::no_task());
         }
         if context.is_none() {
             return Ok(());
@@ -222,16 +222,11 @@ impl Owner {
             let owners = self.store().owners(vec![self.task(task)], self.key).await;
             let owner = owners.map_err(away)?.pop().flatten();
             if owner.is_some_and(|owner| owner != self.key) {
-                return Err(no_such_task());
+                return Err(Fault::no_task());
             }
         }
         Ok(Claims::new(self, call))
     }
-}
-
-/// The same for what is another's and for what is not there.
-fn no_such_task() -> Fault {
-    Fault::new(Kind::TaskNotFound, "there is no such task")
 }
 
 fn not_yours() -> Fault {

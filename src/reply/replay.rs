@@ -52,29 +52,33 @@ impl Reading<'_> {
             if bytes > self.limit {
                 return Err(Fault::answer("the replay is longer than limits.replay"));
             }
-            if !hold.grow(data.len()) {
-                let fault = Fault::new(Kind::Overloaded, "no memory is left for the replay");
-                return Err(fault.because("limits.buffered"));
+            if !hold.resize(reader.held() + data.len() + replay.size()) {
+                return Err(no_room());
             }
             reader.push(data);
             let long = |_| Fault::answer("an event is longer than limits.event");
             while let Some(event) = reader.event().map_err(long)? {
-                if self.tell(&mut replay, &event)? {
+                if self.tell(&mut replay, &event, hold)? {
                     // Its end has mostly come as well: then the connection serves again.
                     let end =
                         |cx: &mut Context<'_>| Poll::Ready(Pin::new(&mut body).poll_frame(cx));
                     let _nothing_follows = std::future::poll_fn(end).await;
-                    return replay.done();
+                    return done(replay, hold);
                 }
             }
         }
         if let Some(event) = reader.rest() {
-            self.tell(&mut replay, &event)?;
+            self.tell(&mut replay, &event, hold)?;
         }
-        replay.done()
+        done(replay, hold)
     }
 
-    fn tell(&self, replay: &mut Replay, event: &sse::Event<'_>) -> Result<bool, Fault> {
+    fn tell(
+        &self,
+        replay: &mut Replay,
+        event: &sse::Event<'_>,
+        hold: &mut Hold,
+    ) -> Result<bool, Fault> {
         let Some(data) = event.data.filter(|_| !event.other) else {
             return Ok(false);
         };
@@ -82,6 +86,18 @@ impl Reading<'_> {
             let text = String::from_utf8_lossy(data);
             return Err(read_fault(500, &text, Op::Subscribe));
         }
-        replay.event(self.from, data, self.options)
+        replay.event(self.from, data, self.options, &mut |more| hold.grow(more))
     }
+}
+
+/// All of it is written anew, beside what was kept.
+fn done(replay: Replay, hold: &mut Hold) -> Result<Folded, Fault> {
+    if !hold.grow(replay.size()) {
+        return Err(no_room());
+    }
+    replay.done()
+}
+
+fn no_room() -> Fault {
+    Fault::new(Kind::Overloaded, "no memory is left for the replay").because("limits.buffered")
 }

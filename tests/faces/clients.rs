@@ -415,3 +415,63 @@ fn an_agent_that_cannot_be_reached_is_told_in_that_form() {
         is_refused(&client.answer(), 502, "BACKEND_BROKEN");
     }
 }
+
+/// Its face is that of the route, as for all else there.
+#[test]
+fn a_card_that_cannot_be_had_is_told_in_that_form() {
+    let agent = Agent::start();
+    let gateway = gateway(&agent, true, "memorylake", "");
+    let card = "/.well-known/agent-card.json";
+    for (path, product) in [(PATH, true), ("", false)] {
+        for version in ["", "a2a-version: 0.3\r\n", "a2a-version: 1.0\r\n"] {
+            let mut client = gateway.client();
+            client.send(&format!("GET {path}{card}"), version, "");
+            while client.wire.is_open() {
+                if let Some(call) = agent.next_soon() {
+                    call.answer(500, "", "");
+                }
+            }
+            let answer = client.answer();
+            let told = answer.json();
+            assert_eq!(told.get("success").is_some(), product, "{answer:?}");
+        }
+    }
+}
+
+/// What a rule writes is the gateway's, and says nothing of who speaks.
+#[test]
+fn no_rule_gives_what_a_client_must_give_by_itself() {
+    for (rule, more) in [
+        ("{path: memorylake.actorId, set: {parameter: a}}", ""),
+        ("{path: memorylake, set: {constant: {n: 1}}}", ""),
+        ("{path: memorylake, default: {constant: {n: 1}}}", ""),
+        ("{path: memorylake, remove: true}", "gone"),
+    ] {
+        let agent = Agent::start();
+        let face = format!("memorylake\n    metadata: [{rule}]");
+        let gateway = gateway(&agent, true, &face, "");
+        for speak in ALL {
+            let (line, body) = message(speak, false, "");
+            let answer = gateway.ask(&line, JSON, &body);
+            is_refused(&answer, 400, "INVALID_ARGUMENT");
+            let why = "`metadata.memorylake` is required";
+            assert!(answer.body.contains(why), "{rule}: {answer:?}");
+            assert!(agent.is_left_alone_now());
+            // Who gives it is not kept from having it written anew.
+            let mut client = sends(&gateway, speak, "");
+            let call = agent.next();
+            let metadata = &call.asked.json()["metadata"]["memorylake"];
+            if more.is_empty() {
+                assert!(metadata.is_object(), "{rule}: {:?}", call.asked);
+            } else {
+                assert!(
+                    metadata.get("actorId").is_none(),
+                    "{rule}: {:?}",
+                    call.asked
+                );
+            }
+            call.json(TASK);
+            assert_eq!(client.answer().status(), 200);
+        }
+    }
+}

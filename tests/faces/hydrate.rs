@@ -225,11 +225,33 @@ fn each_credential_has_its_own_replay() {
 
         // But what is no credential makes no difference.
         let mut client = gateway.client();
-        let fields = "authorization: Bearer ann\r\nuser-agent: x/2\r\ntraceparent: 00-1-2-01\r\n";
+        let fields = "authorization: Bearer ann\r\nuser-agent: x/2\r\ntraceparent: 00-1-2-01\r\n\
+                      x-forwarded-host: of.ann\r\nforwarded: for=192.0.2.1\r\n";
         client.send("GET /tasks/t1", fields, "");
         shows(&agent, rest, "COMPLETED");
         is_whole(R10, &client.answer());
         assert!(agent.is_left_alone_now());
+    }
+}
+
+/// A proxy in front that logs people in says by such fields who they are.
+#[test]
+fn who_is_named_by_a_forwarded_field_has_a_replay_of_their_own() {
+    let agent = Agent::start();
+    let gateway = gateway(&agent, true, "", "");
+    for name in ["user", "email", "groups", "access-token"] {
+        for who in ["ann", "bob"] {
+            let mut client = gateway.client();
+            let field = format!("x-forwarded-{name}: {who}\r\n");
+            client.send("GET /tasks/t1", &field, "");
+            shows(&agent, true, "COMPLETED");
+            let call = agent.next();
+            assert!(subscribes(&call, true), "{name} {who}: {:?}", call.asked);
+            let told = call.asked.head.get(&format!("x-forwarded-{name}"));
+            assert_eq!(told, Some(who));
+            tell(call, true);
+            is_whole(R10, &client.answer());
+        }
     }
 }
 
@@ -362,6 +384,52 @@ fn a_caller_that_leaves_takes_the_replay_from_nobody() {
     flies.closed();
     replays(&agent, true, "ann");
     is_whole(J03, &second.answer());
+}
+
+/// What the agent showed is known before its replay is asked for, whatever becomes of that.
+#[test]
+fn a_replay_that_hangs_holds_no_conversation() {
+    for rest in BINDINGS {
+        for leaves in [true, false] {
+            let agent = Agent::start();
+            let gateway = gateway(&agent, rest, "", "conversation: {on_busy: reject}");
+            let says = |what: &str| {
+                let (line, body) = R10.send();
+                let with = format!(r#""message":{{"contextId":"c1","metadata":{{"n":"{what}"}},"#);
+                asks(
+                    &gateway,
+                    "ann",
+                    line,
+                    &body.replacen(r#""message":{"#, &with, 1),
+                )
+            };
+            let mut first = says("one");
+            let call = agent.next();
+            assert!(call.asked.body.contains(r#""n":"one""#), "{:?}", call.asked);
+            let working = shown("WORKING");
+            call.json(&bound(rest, &format!(r#"{{"task":{working}}}"#)));
+            assert_eq!(first.answer().status(), 200);
+
+            let polls = gets(&gateway, "ann", R10);
+            shows(&agent, rest, "COMPLETED");
+            let mut hangs = agent.next();
+            assert!(subscribes(&hangs, rest));
+            let polls = (!leaves).then_some(polls);
+            if leaves {
+                hangs.closed();
+            }
+            let mut next = says("two");
+            let call = agent.next(); // and no question for the task
+            assert!(call.asked.body.contains(r#""n":"two""#), "{:?}", call.asked);
+            let done = shown("COMPLETED").replace("t1", "t2");
+            call.json(&bound(rest, &format!(r#"{{"task":{done}}}"#)));
+            assert_eq!(next.answer().status(), 200);
+            if let Some(mut polls) = polls {
+                tell(hangs, rest);
+                is_whole(R10, &polls.answer());
+            }
+        }
+    }
 }
 
 #[test]

@@ -3,9 +3,10 @@ use serde_json::{Value, json};
 
 use crate::{
     attacks::{is_not_there, makes, reaches, refused},
-    people::{BY_TENANT, asks, asks_by, gateway},
+    people::{BY_TENANT, asks, asks_by, gateway, hydrating},
     support::{
         agent::{Agent, STREAM, chunk},
+        client::{Answer, Client},
         desk,
         keys::api_key,
         message::Refusal,
@@ -310,6 +311,92 @@ fn a_task_from_before_is_nobody_s_or_everybody_s() {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Answers whatever the agent is asked for this client by saying that it is not there.
+fn nothing_is_there(agent: &Agent, client: &mut Client) -> Answer {
+    while client.wire.is_open() {
+        if let Some(mut call) = agent.next_soon() {
+            let rest = !call.asked.body.contains("jsonrpc");
+            call.write(desk::refusal(rest, desk::NOT_FOUND));
+            call.done();
+        }
+    }
+    client.answer()
+}
+
+/// Else the difference tells which ids are there.
+#[test]
+fn another_s_task_and_one_that_is_not_there_are_told_alike() {
+    for rest in BINDINGS {
+        let agent = Agent::start();
+        let gateway = gateway(&agent, rest, "ownership: {by: tenant, unknown: allow}");
+        makes(&gateway, &agent, ANN, "t-ann", "c-ann");
+        for speak in ALL {
+            let bob = BOB.speaking(speak);
+            let all = |task: &str| {
+                let mut all = on_task(speak, task);
+                for (what, streams) in [("send", false), ("stream", true)] {
+                    let named = json!({"taskId": task});
+                    all.push((what, message(speak, streams, &named, &json!({}))));
+                }
+                all
+            };
+            for ((what, theirs), (_, none)) in all("t-ann").iter().zip(&all("none")) {
+                let theirs = asks(&gateway, bob, theirs).answer();
+                assert!(agent.is_left_alone_now());
+                is_not_there(speak, &Refusal::read(speak, &theirs));
+                let none = nothing_is_there(&agent, &mut asks(&gateway, bob, none));
+                assert_eq!(theirs.body, none.body, "{speak:?} {what}");
+                assert_eq!(theirs.status(), none.status(), "{speak:?} {what}");
+                for field in ["content-type", "a2a-version", "retry-after"] {
+                    let of = |answer: &Answer| answer.head.get(field).map(str::to_owned);
+                    assert_eq!(of(&theirs), of(&none), "{speak:?} {what} {field}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_agent_s_words_for_what_is_not_there_are_not_told_in_a_stream_either() {
+    for rest in BINDINGS {
+        let agent = Agent::start();
+        let gateway = gateway(&agent, rest, "ownership: {by: tenant, unknown: allow}");
+        for speak in ALL {
+            let (_, subscribe) = &on_task(speak, "none")[2];
+            let mut client = asks(&gateway, BOB.speaking(speak), subscribe);
+            let mut call = agent.next();
+            call.begin();
+            let label = if rest { "event: error\n" } else { "" };
+            let words = desk::error(rest, desk::NOT_FOUND);
+            assert!(!words.contains("there is no such task"), "{words}");
+            call.chunk(format!("{label}data: {words}\n\n"));
+            client.head();
+            let events = client.rest();
+            assert_eq!(events.len(), 1, "{events:?}");
+            let (value, _) = data(&events[0]);
+            assert_eq!(speak.message_of(&value), "there is no such task");
+        }
+    }
+}
+
+#[test]
+fn the_replay_of_another_s_task_is_not_asked_for() {
+    for rest in BINDINGS {
+        let agent = Agent::start();
+        let gateway = hydrating(&agent, rest, BY_TENANT);
+        makes(&gateway, &agent, ANN, "t-ann", "c-ann");
+        makes(&gateway, &agent, BOB, "t-bob", "c-bob");
+        for speak in ALL {
+            let (_, get) = &on_task(speak, "t-bob")[0];
+            let mut client = asks(&gateway, BOB.speaking(speak), get);
+            Seen::read(agent.next()).bare_task("t-ann", "c-ann", "COMPLETED");
+            let refusal = Refusal::read(speak, &client.answer());
+            assert_eq!(refusal.reason, "INVALID_AGENT_RESPONSE", "{refusal:?}");
+            assert!(agent.is_left_alone_now());
         }
     }
 }

@@ -39,18 +39,23 @@ fn everybody() -> String {
 
 /// A gateway before this agent, to which it shows a credential of its own.
 pub(crate) fn gateway(agent: &Agent, rest: bool, yaml: &str) -> Gateway {
-    by_ways(agent, rest, "", yaml)
+    by_ways(agent, rest, "", "", yaml)
+}
+
+/// One that fills in finished tasks.
+pub(crate) fn hydrating(agent: &Agent, rest: bool, yaml: &str) -> Gateway {
+    by_ways(agent, rest, "hydrate_tasks: true, ", "", yaml)
 }
 
 /// One that lets in who shows nothing.
 pub(crate) fn open(agent: &Agent, yaml: &str) -> Gateway {
-    by_ways(agent, false, ", anyone", yaml)
+    by_ways(agent, false, "", ", anyone", yaml)
 }
 
-fn by_ways(agent: &Agent, rest: bool, more: &str, yaml: &str) -> Gateway {
+fn by_ways(agent: &Agent, rest: bool, backend: &str, more: &str, yaml: &str) -> Gateway {
     let binding = if rest { "rest" } else { "jsonrpc" };
     let (keys, own) = (file(&everybody()), file("Bearer gateway"));
-    let backend = format!("binding: {binding}, {}", credentials(&own));
+    let backend = format!("binding: {binding}, {backend}{}", credentials(&own));
     let yaml = format!("auth: [{}{more}]\n{yaml}\n", keys_way(&keys));
     Gateway::with(agent.addr, &backend, &yaml).keeping([keys, own])
 }

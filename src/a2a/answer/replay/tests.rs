@@ -25,10 +25,14 @@ fn artifact(parts: &str, more: &str) -> String {
     )
 }
 
+fn tell(replay: &mut Replay, event: &str, room: &mut Room<'_>) -> Result<bool, Fault> {
+    replay.event(Dialect::R10, event.as_bytes(), &Options::default(), room)
+}
+
 fn folded(events: &[String]) -> Result<String, Fault> {
     let mut replay = Replay::new("t");
     for event in events {
-        replay.event(Dialect::R10, event.as_bytes(), &Options::default())?;
+        tell(&mut replay, event, &mut |_| true)?;
     }
     let whole = replay.done()?.fill(&of(TASK).unwrap())?;
     Ok(String::from_utf8(whole.to_vec()).unwrap())
@@ -183,12 +187,12 @@ fn events_of_every_dialect_are_folded() {
     let done = r#"{"jsonrpc":"2.0","id":1,"result":{"kind":"status-update","taskId":"t","contextId":"c","final":true,"status":{"state":"completed"}}}"#;
     assert!(
         !replay
-            .event(Dialect::J03, update.as_bytes(), &options)
+            .event(Dialect::J03, update.as_bytes(), &options, &mut |_| true)
             .unwrap()
     );
     assert!(
         replay
-            .event(Dialect::J03, done.as_bytes(), &options)
+            .event(Dialect::J03, done.as_bytes(), &options, &mut |_| true)
             .unwrap()
     );
     let whole = replay.done().unwrap().fill(&of(TASK).unwrap()).unwrap();
@@ -197,4 +201,106 @@ fn events_of_every_dialect_are_folded() {
         whole.contains(r#""role":"ROLE_AGENT","parts":[{"text":"x"}]"#),
         "{whole}"
     );
+}
+
+fn artifact_of(id: usize, text: &str, append: bool) -> String {
+    artifact(
+        &format!(r#"{{"text":"{text}"}}"#),
+        &format!(r#","append":{append}"#),
+    )
+    .replace(r#""artifactId":"a""#, &format!(r#""artifactId":"a{id}""#))
+}
+
+#[test]
+fn many_artifacts_are_found_by_their_ids_and_stay_in_their_order() {
+    const MANY: usize = 20_000;
+    let mut replay = Replay::new("t");
+    for (text, append) in [("old", false), ("x", false), ("y", true)] {
+        for id in 0..MANY {
+            tell(&mut replay, &artifact_of(id, text, append), &mut |_| true).unwrap();
+        }
+    }
+    tell(&mut replay, DONE, &mut |_| true).unwrap();
+    let folded = replay.done().unwrap();
+    let all: serde_json::Value = serde_json::from_str(folded.artifacts.as_ref().unwrap()).unwrap();
+    let all = all.as_array().unwrap();
+    assert_eq!(all.len(), MANY);
+    for (id, artifact) in all.iter().enumerate() {
+        assert_eq!(artifact["artifactId"], format!("a{id}"));
+        let parts = serde_json::json!([{"text": "x"}, {"text": "y"}]);
+        assert_eq!(artifact["parts"], parts);
+    }
+}
+
+/// A small event may hold a great many things that are next to nothing.
+#[test]
+fn nothing_is_kept_that_there_is_no_room_for() {
+    let empty = ["{}"; 1000].join(",");
+    let task = |list: &str, items: &str| {
+        format!(
+            r#"{{"task":{{"id":"t","contextId":"c","status":{{"state":"TASK_STATE_WORKING"}},"{list}":[{items}]}}}}"#
+        )
+    };
+    let parts = format!(
+        r#"{{"artifactUpdate":{{"taskId":"t","artifact":{{"artifactId":"a","parts":[{empty}]}}}}}}"#
+    );
+    let ids: Vec<String> = (0..1000)
+        .map(|id| format!(r#"{{"artifactId":"{id}"}}"#))
+        .collect();
+    let long = said("m", &format!(r#"{{"text":"{}"}}"#, "x".repeat(100_000)));
+    for event in [
+        task("history", &empty),
+        task("artifacts", &ids.join(",")),
+        parts,
+        long,
+    ] {
+        let mut replay = Replay::new("t");
+        let mut left = 50_000_usize;
+        let mut room = |more: usize| {
+            let rest = left.checked_sub(more);
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        };
+        let fault = tell(&mut replay, &event, &mut room).unwrap_err();
+        assert_eq!(fault.kind, Kind::Overloaded, "{fault}");
+        assert!(replay.size() <= 50_000);
+        // And it is counted as it was asked for.
+        assert_eq!(replay.size(), 50_000 - left);
+    }
+}
+
+#[test]
+fn what_is_around_a_text_is_kept_once() {
+    let metadata = "x".repeat(10_000);
+    let around = |id: &str| {
+        let more = format!(r#""metadata":{{"x":"{metadata}"}},"parts""#);
+        said(id, r#"{"text":"a"}"#).replacen(r#""parts""#, &more, 1)
+    };
+    let mut replay = Replay::new("t");
+    let mut asked = 0;
+    for id in ["m1", "m2", "m3"] {
+        let mut room = |more| {
+            asked += more;
+            true
+        };
+        tell(&mut replay, &around(id), &mut room).unwrap();
+    }
+    assert!((10_000..11_000).contains(&asked), "{asked}");
+    assert_eq!(replay.size(), asked);
+    tell(&mut replay, DONE, &mut |_| true).unwrap();
+    let whole = replay.done().unwrap().history.unwrap();
+    assert!(whole.starts_with(r#"[{"messageId":"m1","role":"ROLE_AGENT","metadata""#));
+    assert!(whole.ends_with(r#""parts":[{"text":"aaa"}]}]"#));
+}
+
+#[test]
+fn what_is_replaced_is_given_back() {
+    let mut replay = Replay::new("t");
+    let task = r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"},"history":[{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"a"}]},{}],"artifacts":[{"artifactId":"a","parts":[{"text":"x"}]}]}}"#;
+    tell(&mut replay, task, &mut |_| true).unwrap();
+    let once = replay.size();
+    for _ in 0..3 {
+        tell(&mut replay, task, &mut |_| true).unwrap();
+        assert_eq!(replay.size(), once);
+    }
 }
