@@ -230,7 +230,8 @@ fn write_on(file: &Database, all: &All, now: &impl Fn() -> Micros, stopped: &Rec
                 tracing::error!(
                     %error,
                     "state.persist cannot be written: limits forget what is used, and tasks and contexts whose they are, \
-                     if the gateway ends; see that its disk has room"
+                     if the gateway ends; see that its disk has room, and restart it then: the file may stay as it is \
+                     until it is opened again"
                 );
             }
         } else {
