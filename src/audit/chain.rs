@@ -8,12 +8,12 @@
 //! ```
 //! HMAC-SHA256 rather than keyed BLAKE3, which would need no processor's help to be fast: an auditor can check it with
 //! what every system has, and it comes from aws-lc, which TLS has linked already.
-use std::{fmt::Write as _, fs::File, io::Read as _, path::Path};
+use std::{fs::File, io::Read as _, path::Path};
 
 use aws_lc_rs::hmac::{self, HMAC_SHA256};
 use serde::Serialize;
 
-use super::shown;
+use super::{entry, shown};
 
 /// What a line ends with.
 pub(super) type Link = [u8; 32];
@@ -100,13 +100,20 @@ impl Chain {
 
     /// Adds a line. `body` is written as an object, which has at least one member.
     pub(super) fn add(&mut self, body: &impl Serialize, out: &mut Vec<u8>) {
+        let mut text = vec![];
+        entry::write(body, &mut text);
+        self.link(&text, out);
+    }
+
+    /// Adds a line that is written already, as an object with at least one member.
+    pub(super) fn link(&mut self, body: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
         self.seq += 1;
-        out.extend_from_slice(format!("{{\"seq\":{}", self.seq).as_bytes());
-        let brace = out.len();
-        serde_json::to_writer(&mut *out, body).expect("a record has no key that is not a string");
-        out[brace] = b',';
-        out.pop(); // its closing brace
+        out.extend_from_slice(b"{\"seq\":");
+        out.extend_from_slice(self.seq.to_string().as_bytes());
+        out.push(b',');
+        let members = body.strip_prefix(b"{").unwrap_or_default();
+        out.extend_from_slice(members.strip_suffix(b"}").unwrap_or_default());
         self.last = self.key.link(&self.last, &out[start..]);
         out.extend_from_slice(b",\"link\":\"");
         out.extend_from_slice(hex(&self.last).as_bytes());
@@ -122,11 +129,10 @@ pub(super) fn split(line: &[u8]) -> Option<(&[u8], Link)> {
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        let _infallible = write!(text, "{byte:02x}");
-    }
-    text
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |four: u8| char::from(DIGITS[usize::from(four)]);
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.map(digit).collect()
 }
 
 /// 64 digits of hex, as we write them.

@@ -1,5 +1,10 @@
 //! What a log's lines say. Members are named here and nowhere else; `deploy/audit.md` explains them.
-use std::{borrow::Cow, fmt, net::SocketAddr, sync::Arc};
+use std::{
+    borrow::Cow,
+    fmt,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
@@ -21,6 +26,11 @@ pub(super) enum Line<'a> {
     Missed(Missed),
     /// How far the chain has got, for somebody else to keep. It is no line of the log.
     Checkpoint(Checkpoint<'a>),
+}
+
+/// A line as JSON.
+pub(super) fn write(line: &impl Serialize, to: &mut Vec<u8>) {
+    serde_json::to_writer(to, line).expect("a record has no key that is not a string");
 }
 
 /// Where a file begins in the chain.
@@ -65,9 +75,9 @@ pub(super) struct Call {
     pub(super) place: Place,
     pub(super) time: Timestamp,
     pub(super) id: Id,
+    #[serde(serialize_with = "address")]
     pub(super) peer: SocketAddr,
-    #[serde(serialize_with = "shared")]
-    pub(super) caller: Option<Arc<str>>,
+    pub(super) caller: Who,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared")]
     pub(super) tenant: Option<Arc<str>>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared")]
@@ -106,6 +116,23 @@ pub(super) struct Call {
     pub(super) digest: Option<Box<str>>,
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "captured")]
     pub(super) captured: Vec<(Arc<str>, Box<str>)>,
+}
+
+/// Who calls.
+pub(super) enum Who {
+    /// Only the address is known, as callers are called who are known by it alone.
+    Peer(IpAddr),
+    /// By name.
+    Known(Arc<str>),
+}
+
+impl Serialize for Who {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Peer(ip) => to.collect_str(&format_args!("peer:{}", ip.to_canonical())),
+            Self::Known(name) => to.serialize_str(name),
+        }
+    }
 }
 
 /// Whether a call was let through to the agent.
@@ -151,8 +178,81 @@ impl fmt::Display for Id {
 
 impl Serialize for Id {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
+        let mut text = Short::default();
+        text.hex(self.0);
+        text.push(b'-');
+        text.number(self.1);
+        to.serialize_str(text.as_str())
     }
+}
+
+/// A short text of ASCII, written without the machinery of `fmt`: three are in each record.
+struct Short {
+    text: [u8; 48],
+    length: usize,
+}
+
+impl Default for Short {
+    fn default() -> Self {
+        Self {
+            text: [0; 48],
+            length: 0,
+        }
+    }
+}
+
+impl Short {
+    fn push(&mut self, byte: u8) {
+        if let Some(place) = self.text.get_mut(self.length) {
+            *place = byte;
+            self.length += 1;
+        }
+    }
+
+    fn hex(&mut self, number: u64) {
+        for at in (0..16).rev() {
+            let four = usize::try_from(number >> (at * 4) & 15).unwrap_or_default();
+            self.push(b"0123456789abcdef"[four]);
+        }
+    }
+
+    fn number(&mut self, mut number: u64) {
+        let mut digits = [0; 20];
+        let mut from = digits.len();
+        loop {
+            from -= 1;
+            digits[from] = b'0' + u8::try_from(number % 10).unwrap_or_default();
+            number /= 10;
+            if number == 0 {
+                break;
+            }
+        }
+        digits[from..].iter().for_each(|digit| self.push(*digit));
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.text[..self.length]).unwrap_or_default()
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
+fn address<S: Serializer>(of: &SocketAddr, to: S) -> Result<S::Ok, S::Error> {
+    let SocketAddr::V4(v4) = of else {
+        return to.collect_str(of);
+    };
+    let mut text = Short::default();
+    for (at, part) in v4.ip().octets().into_iter().enumerate() {
+        if at > 0 {
+            text.push(b'.');
+        }
+        text.number(part.into());
+    }
+    text.push(b':');
+    text.number(v4.port().into());
+    to.serialize_str(text.as_str())
 }
 
 /// An id of somebody else, of bounded length.
@@ -194,4 +294,29 @@ fn is_zero(number: &u64) -> bool {
 )]
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_texts_are_what_display_says() {
+        for number in [0, 1, 9, 10, 4711, u64::MAX] {
+            let id = Id(number, number);
+            let text = serde_json::to_string(&id).unwrap();
+            assert_eq!(text, format!("\"{id}\""));
+        }
+        for peer in [
+            "192.0.2.7:80",
+            "255.255.255.255:65535",
+            "0.0.0.0:0",
+            "[2001:db8::1]:443",
+        ] {
+            let peer: SocketAddr = peer.parse().unwrap();
+            let mut text = vec![];
+            address(&peer, &mut serde_json::Serializer::new(&mut text)).unwrap();
+            assert_eq!(String::from_utf8(text).unwrap(), format!("\"{peer}\""));
+        }
+    }
 }

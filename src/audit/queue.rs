@@ -16,10 +16,12 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-use super::{Full, entry::Call};
+use super::Full;
 
 /// With so many records waiting, the writer is woken.
 const MANY: usize = 2048;
+/// So many bytes of what was written are kept for what comes.
+const KEPT: usize = 4 * 1024 * 1024;
 /// A peer may hold one of so many places.
 const SHARE: usize = 4;
 /// Shares that are told apart. Which peers have one together is different in each process.
@@ -51,9 +53,37 @@ pub(super) struct Queue {
     ended: Condvar,
 }
 
+/// Records on their way, one behind the other. They are text already: what a call holds is given back where the call
+/// ran, since memory that another thread gives back costs its allocator more than all else of a record.
+#[derive(Default)]
+pub(super) struct Batch {
+    text: Vec<u8>,
+    /// Where each ends, and the place that it holds.
+    of: Vec<(usize, Place)>,
+}
+
+impl Batch {
+    /// Each record, and its place.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], Place)> {
+        let mut from = 0;
+        self.of.iter().map(move |(end, place)| {
+            let text = &self.text[from..*end];
+            from = *end;
+            (text, *place)
+        })
+    }
+
+    /// Makes it empty, with no more room than a usual one needs.
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+        self.text.shrink_to(KEPT);
+        self.of.clear();
+    }
+}
+
 #[derive(Default)]
 struct State {
-    waiting: Vec<Call>,
+    waiting: Batch,
     /// No more is to come.
     closing: bool,
     /// The writer has ended.
@@ -153,10 +183,12 @@ impl Queue {
     }
 
     /// A record that took a place before.
-    pub(super) fn push(&self, call: Call) {
+    pub(super) fn push(&self, record: &[u8], place: Place) {
         let mut state = self.state.lock();
-        state.waiting.push(call);
-        let wakes = state.waiting.len() == self.many;
+        let waiting = &mut state.waiting;
+        waiting.text.extend_from_slice(record);
+        waiting.of.push((waiting.text.len(), place));
+        let wakes = waiting.of.len() == self.many;
         drop(state);
         if wakes {
             self.work.notify_one();
@@ -164,9 +196,9 @@ impl Queue {
     }
 
     /// All that waits, after at most `within`; and whether more may come.
-    pub(super) fn next(&self, within: Duration, into: &mut Vec<Call>) -> bool {
+    pub(super) fn next(&self, within: Duration, into: &mut Batch) -> bool {
         let mut state = self.state.lock();
-        if !state.closing && state.waiting.len() < self.many {
+        if !state.closing && state.waiting.of.len() < self.many {
             self.work.wait_for(&mut state, within);
         }
         std::mem::swap(&mut state.waiting, into);

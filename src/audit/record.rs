@@ -18,13 +18,16 @@ use tokio::time::Instant;
 
 use super::{
     Log,
-    entry::{self, Call, Decision, Id, Micros, bounded},
+    entry::{self, Call, Decision, Id, Line, Micros, Who, bounded},
     queue::Place,
 };
 use crate::{
     a2a::{self, Dialect, Fault, Op, answer::Seen, reply::ReplyTo},
     policy::caller::Caller,
 };
+
+/// Most records take no more bytes.
+const USUAL: usize = 1024;
 
 /// The record of one call. When the last clone of it is dropped, it is written. Without audit it is nothing.
 #[derive(Clone, Default)]
@@ -48,7 +51,9 @@ impl Drop for Open {
         let ended = self.micros();
         if let Some(mut call) = self.call.get_mut().take() {
             call.micros.ended = ended;
-            self.log.queue.push(call);
+            let mut line = Vec::with_capacity(USUAL);
+            entry::write(&Line::Call(&call), &mut line);
+            self.log.queue.push(&line, call.place);
         }
     }
 }
@@ -61,7 +66,7 @@ impl Record {
             time: Timestamp::now(),
             id,
             peer,
-            caller: None,
+            caller: Who::Peer(peer.ip()),
             tenant: None,
             route: None,
             from: None,
@@ -118,7 +123,7 @@ impl Record {
     /// Who calls, as far as that is known.
     pub fn caller(&self, caller: &Caller) {
         self.tell(|call, _| {
-            call.caller = Some(caller.name.clone());
+            call.caller = Who::Known(caller.name.clone());
             call.tenant.clone_from(&caller.tenant);
         });
     }

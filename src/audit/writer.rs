@@ -18,10 +18,10 @@ use jiff::Timestamp;
 use super::{
     BadAudit,
     chain::{Chain, Key, NO_LINK, hex, random},
-    entry::{Call, Head, Line, Missed},
+    entry::{Head, Line, Missed},
     files::{Folder, Tail},
     outlet::Outlet,
-    queue::{Place, Queue},
+    queue::{Batch, Place, Queue},
     stdout::Stdout,
 };
 
@@ -161,11 +161,12 @@ impl Writer {
     }
 
     fn run(mut self) {
-        let mut batch = vec![];
+        let mut batch = Batch::default();
         let look = self.times.flush / 2; // half of it may go by before, and half for writing
         loop {
             let more = self.queue.next(look, &mut batch);
-            let done = self.turn(&mut batch);
+            let done = self.turn(&batch);
+            batch.clear(); // also what was given up
             if !more {
                 self.end(done);
                 return;
@@ -174,7 +175,7 @@ impl Writer {
     }
 
     /// Writes what waits. False if that was given up.
-    fn turn(&mut self, batch: &mut Vec<Call>) -> bool {
+    fn turn(&mut self, batch: &Batch) -> bool {
         let missed = self.queue.take_missed();
         if missed > 0 {
             self.missed(missed);
@@ -182,10 +183,10 @@ impl Writer {
         if self.untold > 0 && Timestamp::now() >= self.next_told {
             self.tell_of_missed();
         }
-        for call in batch.drain(..) {
+        for (record, place) in batch.iter() {
             self.make_room();
-            self.chain.add(&Line::Call(&call), &mut self.lines);
-            self.linked.push(call.place);
+            self.chain.link(record, &mut self.lines);
+            self.linked.push(place);
             if self.lines.len() >= CHUNK && !self.write() {
                 return false;
             }

@@ -2,7 +2,7 @@
 //! rest of the record is told where it happens.
 use http::{Method, Response, request::Parts};
 
-use super::{Inner, Peer, cors, forward, greet, telling};
+use super::{Inner, Peer, cors, forward, telling};
 use crate::{
     a2a::{Fault, Kind, detect, reply::ReplyTo},
     audit::{Full, Waiting},
@@ -52,11 +52,7 @@ impl Inner {
         let ip = peer.addr.ip();
         // Behind a proxy are many, and none of them is known yet.
         let alone = !forward::is_trusted(&self.http.trusted_proxies, ip);
-        let waiting = self.audit.begin(peer.addr, alone.then_some(ip))?;
-        if waiting.record().is_on() {
-            waiting.record().caller(&greet::caller(peer));
-        }
-        Ok(waiting)
+        self.audit.begin(peer.addr, alone.then_some(ip))
     }
 }
 
