@@ -2,21 +2,21 @@
 //! forgotten; where there is too much of all, what is new is refused, and nobody loses anything by what others make.
 //!
 //! One lock for all: what is asked of it is a look-up, mostly.
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    sync::OnceLock,
-    time::Duration,
-};
+use std::{sync::OnceLock, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::super::{
-    ByKey, Key,
+    Key,
     counters::Micros,
     owner::{Claimed, Settings},
     persist::{Changed, Changes, Kept},
 };
+
+mod table;
+
+use table::{Owned, Table};
 
 /// So many of an owner's last days are told apart by how long ago they were: a use soon after another says nothing new.
 const GRAINS: u32 = 100;
@@ -31,29 +31,6 @@ pub(in crate::state) struct Owners {
     began: Instant,
     table: Mutex<Table>,
     secret: OnceLock<[u8; 32]>,
-}
-
-/// When it was last used, in milliseconds from the beginning, and the how manieth use that was.
-type Turn = (i64, u64);
-
-#[derive(Default)]
-struct Table {
-    owned: HashMap<Key, Owned, ByKey>,
-    /// All, the least lately used first.
-    turns: BTreeMap<Turn, Key>,
-    /// The same for each owner.
-    of: BTreeSet<(Key, Turn)>,
-    held: HashMap<Key, usize, ByKey>,
-    uses: u64,
-    /// What a file does not have yet, if there is one.
-    changed: Option<Changes>,
-}
-
-struct Owned {
-    by: Key,
-    turn: Turn,
-    /// The name of the claim that it can be taken back by.
-    name: Option<u64>,
 }
 
 impl Owners {
@@ -88,7 +65,12 @@ impl Owners {
         } else if self.is_full(&mut table, now) {
             return Claimed::Full;
         }
-        table.put(what, owner, now, Some(name));
+        table.put(Owned {
+            what,
+            by: owner,
+            used: now,
+            name: Some(name),
+        });
         Claimed::New
     }
 
@@ -105,14 +87,19 @@ impl Owners {
         } else if self.is_full(&mut table, now) {
             table.forget_oldest(owner);
         }
-        table.put(what, owner, now, None);
+        table.put(Owned {
+            what,
+            by: owner,
+            used: now,
+            name: None,
+        });
         true
     }
 
     pub(in crate::state) fn unclaim(&self, what: Key, owner: Key, name: u64) {
         let mut table = self.table.lock();
         let named = |owned: &Owned| owned.by == owner && owned.name == Some(name);
-        if table.owned.get(&what).is_some_and(named) {
+        if table.look(what).is_some_and(named) {
             table.forget(what);
         }
     }
@@ -146,8 +133,8 @@ impl Owners {
     }
 
     fn known(&self, table: &mut Table, what: Key, now: i64) -> Option<Key> {
-        let known = table.owned.get(&what)?;
-        if known.turn.0 <= self.lapsed(now) {
+        let known = table.look(what)?;
+        if known.used <= self.lapsed(now) {
             table.forget(what);
             return None;
         }
@@ -159,7 +146,7 @@ impl Owners {
         if !own {
             return Claimed::Others;
         }
-        if let Some(owned) = table.owned.get_mut(&what) {
+        if let Some(owned) = table.look_mut(what) {
             owned.name = None; // somebody else relies on it
         }
         self.used(table, what, now);
@@ -167,13 +154,16 @@ impl Owners {
     }
 
     fn used(&self, table: &mut Table, what: Key, now: i64) {
-        let Some(owned) = table.owned.get(&what) else {
+        let Some(&Owned { by, used, name, .. }) = table.look(what) else {
             return;
         };
-        if now.saturating_sub(owned.turn.0) >= self.grain {
-            let (by, name) = (owned.by, owned.name);
-            table.forget(what);
-            table.put(what, by, now, name);
+        if now.saturating_sub(used) >= self.grain {
+            table.put(Owned {
+                what,
+                by,
+                used: now,
+                name,
+            });
         }
     }
 
@@ -182,71 +172,23 @@ impl Owners {
     }
 
     fn is_full(&self, table: &mut Table, now: i64) -> bool {
-        if table.owned.len() < self.settings.most {
+        if table.len() < self.settings.most {
             return false;
         }
         self.lapse(table, now);
-        table.owned.len() >= self.settings.most
+        table.len() >= self.settings.most
     }
 
     fn lapse(&self, table: &mut Table, now: i64) {
         let lapsed = self.lapsed(now);
         for _ in 0..BATCH {
-            match table.turns.first_key_value() {
-                Some((turn, what)) if turn.0 <= lapsed => {
-                    let what = *what;
+            match table.oldest() {
+                Some(owned) if owned.used <= lapsed => {
+                    let what = owned.what;
                     table.forget(what);
                 }
                 Some(_) | None => return,
             }
-        }
-    }
-}
-
-impl Table {
-    fn held(&self, owner: Key) -> usize {
-        self.held.get(&owner).copied().unwrap_or(0)
-    }
-
-    fn put(&mut self, what: Key, by: Key, used: i64, name: Option<u64>) {
-        self.uses += 1;
-        let turn = (used, self.uses);
-        self.owned.insert(what, Owned { by, turn, name });
-        self.turns.insert(turn, what);
-        self.of.insert((by, turn));
-        *self.held.entry(by).or_default() += 1;
-        self.changes(what);
-    }
-
-    fn forget(&mut self, what: Key) {
-        let Some(Owned { by, turn, .. }) = self.owned.remove(&what) else {
-            return;
-        };
-        self.turns.remove(&turn);
-        self.of.remove(&(by, turn));
-        if let Some(held) = self.held.get_mut(&by) {
-            *held -= 1;
-            if *held == 0 {
-                self.held.remove(&by);
-            }
-        }
-        self.changes(what);
-    }
-
-    /// False if it has nothing.
-    fn forget_oldest(&mut self, owner: Key) -> bool {
-        let mut all = self.of.range((owner, (i64::MIN, 0))..);
-        let oldest = all.next().filter(|(by, _)| *by == owner);
-        let Some(what) = oldest.and_then(|(_, turn)| self.turns.get(turn)).copied() else {
-            return false;
-        };
-        self.forget(what);
-        true
-    }
-
-    fn changes(&mut self, what: Key) {
-        if let Some(changed) = &mut self.changed {
-            changed.add(what);
         }
     }
 }
@@ -270,7 +212,12 @@ impl Kept for Owners {
         let used = now.saturating_sub(age);
         let good = used > self.lapsed(now);
         if good {
-            self.table.lock().put(what, Key(*by), used, None);
+            self.table.lock().put(Owned {
+                what,
+                by: Key(*by),
+                used,
+                name: None,
+            });
         }
         good
     }
@@ -283,17 +230,16 @@ impl Kept for Owners {
         };
         let (all, keys) = (changes.is_all(), changes.take());
         let saved = |owned: &Owned| {
-            let age = u64::try_from(now.saturating_sub(owned.turn.0)).unwrap_or(0);
+            let age = u64::try_from(now.saturating_sub(owned.used)).unwrap_or(0);
             let used = wall.saturating_sub(age.saturating_mul(1000));
             [owned.by.0.as_slice(), &used.to_le_bytes()].concat()
         };
         let of = if all {
-            let each = table.owned.iter();
-            each.map(|(what, owned)| (*what, Some(saved(owned))))
-                .collect()
+            let each = table.iter();
+            each.map(|owned| (owned.what, Some(saved(owned)))).collect()
         } else {
             let each = keys.into_iter();
-            each.map(|what| (what, table.owned.get(&what).map(saved)))
+            each.map(|what| (what, table.look(what).map(saved)))
                 .collect()
         };
         Changed { of, all }

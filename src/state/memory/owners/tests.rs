@@ -70,7 +70,7 @@ async fn who_makes_many_pushes_out_its_own_alone() {
     for n in 0..50 {
         assert_eq!(owners.owner(key(&format!("ann-{n}"))), Some(ann), "{n}");
     }
-    assert_eq!(owners.table.lock().owned.len(), 150);
+    assert_eq!(owners.table.lock().len(), 150);
     assert_eq!(owners.owner(key("bob-9999")), Some(bob));
     assert_eq!(owners.owner(key("bob-0")), None, "its oldest is forgotten");
 }
@@ -109,14 +109,14 @@ async fn where_all_is_full_the_newcomer_is_refused_and_nobody_forgotten() {
     for n in 0..1000 {
         assert!(owners.claim_surely(key(&format!("cid-{n}")), cid));
     }
-    assert_eq!(owners.table.lock().owned.len(), 101);
+    assert_eq!(owners.table.lock().len(), 101);
     // What nobody uses makes room.
     tokio::time::advance(Duration::from_mins(2)).await;
     assert!(owners.has_room(cid));
     owners.tick();
     let table = owners.table.lock();
-    assert!(table.owned.is_empty() && table.turns.is_empty());
-    assert!(table.of.is_empty() && table.held.is_empty());
+    assert_eq!((table.len(), table.held(cid)), (0, 0));
+    assert!(table.iter().next().is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -189,4 +189,74 @@ async fn what_cannot_be_saved_does_not_grow_with_what_is_gone() {
     }
     assert!(owners.changed(0).all);
     assert!(owners.changed(0).of.is_empty(), "it is saved");
+}
+
+/// The same, as plainly as it can be told: a list, the newest last.
+#[derive(Default)]
+struct Plain(Vec<(Key, Key)>);
+
+impl Plain {
+    fn put(&mut self, what: Key, by: Key) {
+        self.0.retain(|(known, _)| *known != what);
+        self.0.push((what, by));
+    }
+
+    fn forget_oldest(&mut self, owner: Key) {
+        if let Some(at) = self.0.iter().position(|(_, by)| *by == owner) {
+            self.0.remove(at);
+        }
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn a_table_is_a_list_in_the_order_of_use(
+        steps in proptest::collection::vec((0..4_u8, 0..12_u8, 0..3_u8), 0..200),
+    ) {
+        let (mut table, mut plain) = (Table::default(), Plain::default());
+        for (now, (step, what, by)) in (0..).zip(steps) {
+            let (what, by) = (key(&what.to_string()), key(&by.to_string()));
+            match step {
+                0 | 1 => {
+                    table.put(Owned { what, by, used: now, name: None });
+                    plain.put(what, by);
+                }
+                2 => {
+                    table.forget(what);
+                    plain.0.retain(|(known, _)| *known != what);
+                }
+                _ => {
+                    let had = plain.0.len();
+                    plain.forget_oldest(by);
+                    proptest::prop_assert_eq!(table.forget_oldest(by), plain.0.len() < had);
+                }
+            }
+            let oldest = table.oldest().map(|owned| (owned.what, owned.by));
+            proptest::prop_assert_eq!(oldest, plain.0.first().copied());
+            proptest::prop_assert_eq!(table.len(), plain.0.len());
+            let held = plain.0.iter().filter(|(_, of)| *of == by).count();
+            proptest::prop_assert_eq!(table.held(by), held);
+        }
+    }
+}
+
+#[test]
+fn what_was_restored_in_no_order_goes_in_the_order_of_use() {
+    let mut table = Table::default();
+    let ann = key("ann");
+    for used in [5, 1, 4, 2, 3] {
+        let what = key(&used.to_string());
+        table.put(Owned {
+            what,
+            by: ann,
+            used,
+            name: None,
+        });
+    }
+    for used in 1..=5 {
+        let oldest = table.oldest().map(|owned| owned.used);
+        assert_eq!(oldest, Some(used));
+        assert!(table.forget_oldest(ann));
+    }
+    assert!(!table.forget_oldest(ann));
 }

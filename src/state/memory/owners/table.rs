@@ -1,0 +1,223 @@
+//! Who has what, in the order of use: of all, and of each owner. Both orders are lists through one table of slots, so
+//! that a use moves a few numbers and looks for nothing.
+use std::collections::HashMap;
+
+use crate::state::{ByKey, Key, persist::Changes};
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+#[derive(Default)]
+pub(super) struct Table {
+    places: HashMap<Key, u32, ByKey>,
+    slots: Vec<Slot>,
+    /// Slots that are free.
+    free: Vec<u32>,
+    all: List,
+    of: HashMap<Key, Share, ByKey>,
+    /// Something was put behind what was used later.
+    unsorted: bool,
+    /// What a file does not have yet, if there is one.
+    pub(super) changed: Option<Changes>,
+}
+
+/// Something that somebody has.
+pub(super) struct Owned {
+    pub(super) what: Key,
+    pub(super) by: Key,
+    /// When it was last used, in milliseconds from the beginning.
+    pub(super) used: i64,
+    /// The name of the claim that it can be taken back by.
+    pub(super) name: Option<u64>,
+}
+
+struct Slot {
+    owned: Owned,
+    in_all: Link,
+    in_share: Link,
+}
+
+/// The neighbours in a list.
+#[derive(Clone, Copy)]
+struct Link {
+    older: u32,
+    newer: u32,
+}
+
+#[derive(Clone, Copy)]
+struct List {
+    oldest: u32,
+    newest: u32,
+}
+
+impl Default for List {
+    fn default() -> Self {
+        Self {
+            oldest: NONE,
+            newest: NONE,
+        }
+    }
+}
+
+/// What one owner has.
+#[derive(Default)]
+struct Share {
+    list: List,
+    held: usize,
+}
+
+impl Table {
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// How much an owner has.
+    pub(super) fn held(&self, owner: Key) -> usize {
+        self.of.get(&owner).map_or(0, |share| share.held)
+    }
+
+    pub(super) fn look(&self, what: Key) -> Option<&Owned> {
+        let place = *self.places.get(&what)?;
+        Some(&self.slots[place as usize].owned)
+    }
+
+    pub(super) fn look_mut(&mut self, what: Key) -> Option<&mut Owned> {
+        let place = *self.places.get(&what)?;
+        Some(&mut self.slots[place as usize].owned)
+    }
+
+    /// All, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Owned> {
+        let places = self.places.values();
+        places.map(|place| &self.slots[*place as usize].owned)
+    }
+
+    /// What was not used for longest, of all.
+    pub(super) fn oldest(&mut self) -> Option<&Owned> {
+        self.sort();
+        let slot = self.slots.get(self.all.oldest as usize)?; // NONE is no place
+        Some(&slot.owned)
+    }
+
+    /// It is the newest now.
+    pub(super) fn put(&mut self, owned: Owned) {
+        self.forget(owned.what);
+        let newest = self.slots.get(self.all.newest as usize);
+        self.unsorted |= newest.is_some_and(|newest| newest.owned.used > owned.used);
+        let (what, by) = (owned.what, owned.by);
+        let link = Link {
+            older: NONE,
+            newer: NONE,
+        };
+        let slot = Slot {
+            owned,
+            in_all: link,
+            in_share: link,
+        };
+        let place = if let Some(place) = self.free.pop() {
+            self.slots[place as usize] = slot;
+            place
+        } else {
+            self.slots.push(slot);
+            u32::try_from(self.slots.len() - 1).expect("there is no memory for so many")
+        };
+        self.places.insert(what, place);
+        let share = self.of.entry(by).or_default();
+        share.held += 1;
+        append(&mut self.all, place, &mut self.slots, |slot| {
+            &mut slot.in_all
+        });
+        append(&mut share.list, place, &mut self.slots, |slot| {
+            &mut slot.in_share
+        });
+        self.changes(what);
+    }
+
+    pub(super) fn forget(&mut self, what: Key) {
+        let Some(place) = self.places.remove(&what) else {
+            return;
+        };
+        let by = self.slots[place as usize].owned.by;
+        unlink(&mut self.all, place, &mut self.slots, |slot| {
+            &mut slot.in_all
+        });
+        if let Some(share) = self.of.get_mut(&by) {
+            unlink(&mut share.list, place, &mut self.slots, |slot| {
+                &mut slot.in_share
+            });
+            share.held -= 1;
+            if share.held == 0 {
+                self.of.remove(&by);
+            }
+        }
+        self.free.push(place);
+        if self.places.is_empty() {
+            // Gives back room that a past crowd took.
+            self.slots = vec![];
+            self.free = vec![];
+        }
+        self.changes(what);
+    }
+
+    /// False if it has nothing.
+    pub(super) fn forget_oldest(&mut self, owner: Key) -> bool {
+        self.sort();
+        let Some(share) = self.of.get(&owner) else {
+            return false;
+        };
+        self.forget(self.slots[share.list.oldest as usize].owned.what);
+        true
+    }
+
+    pub(super) fn changes(&mut self, what: Key) {
+        if let Some(changed) = &mut self.changed {
+            changed.add(what);
+        }
+    }
+
+    /// What comes from a file comes in no order: once, before anybody asks for the oldest.
+    fn sort(&mut self) {
+        if !std::mem::take(&mut self.unsorted) {
+            return;
+        }
+        let mut places: Vec<u32> = self.places.values().copied().collect();
+        places.sort_unstable_by_key(|place| self.slots[*place as usize].owned.used);
+        self.all = List::default();
+        for share in self.of.values_mut() {
+            share.list = List::default();
+        }
+        for place in places {
+            append(&mut self.all, place, &mut self.slots, |slot| {
+                &mut slot.in_all
+            });
+            let by = self.slots[place as usize].owned.by;
+            if let Some(share) = self.of.get_mut(&by) {
+                append(&mut share.list, place, &mut self.slots, |slot| {
+                    &mut slot.in_share
+                });
+            }
+        }
+    }
+}
+
+/// Puts a slot at the end of a list that it is not in.
+fn append(list: &mut List, place: u32, slots: &mut [Slot], link: fn(&mut Slot) -> &mut Link) {
+    let older = std::mem::replace(&mut list.newest, place);
+    *link(&mut slots[place as usize]) = Link { older, newer: NONE };
+    match slots.get_mut(older as usize) {
+        Some(older) => link(older).newer = place,
+        None => list.oldest = place,
+    }
+}
+
+fn unlink(list: &mut List, place: u32, slots: &mut [Slot], link: fn(&mut Slot) -> &mut Link) {
+    let Link { older, newer } = *link(&mut slots[place as usize]);
+    match slots.get_mut(older as usize) {
+        Some(older) => link(older).newer = newer,
+        None => list.oldest = newer,
+    }
+    match slots.get_mut(newer as usize) {
+        Some(newer) => link(newer).older = older,
+        None => list.newest = older,
+    }
+}
