@@ -9,7 +9,7 @@ use a2a_gateway::a2a::{
     answer::{self, Public},
     detect::Accepts,
     reply::ReplyTo,
-    request::{self, Outgoing, Read},
+    request::{self, Outgoing, Read, Reading},
     rest::Found,
     shape::Options,
 };
@@ -84,7 +84,7 @@ fn requests(
 fn read(client: Dialect, body: &Bytes, accepts: &Accepts, options: &Options) -> (Read, ReplyTo) {
     let mut to = ReplyTo::new(client);
     let read = match client.binding {
-        Binding::Rpc => request::read_rpc(body, None, accepts, options, &mut to),
+        Binding::Rpc => request::read_rpc(body, &Reading::new(None, accepts, options), &mut to),
         Binding::Rest => {
             let found = Found {
                 op: Op::Send,
@@ -93,7 +93,13 @@ fn read(client: Dialect, body: &Bytes, accepts: &Accepts, options: &Options) -> 
                 id: None,
                 config: None,
             };
-            request::read_rest(&found, None, body, None, accepts, options, &mut to)
+            request::read_rest(
+                &found,
+                None,
+                body,
+                &Reading::new(None, accepts, options),
+                &mut to,
+            )
         }
     };
     let read = read.expect("the bench writes good requests");

@@ -2,6 +2,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::{
     HeaderMap, Method, Request, Response, StatusCode, Version as Http, header, request::Parts,
 };
@@ -41,7 +42,7 @@ use crate::{
         detect::{self, Accepts, Target},
         headers,
         reply::ReplyTo,
-        request::{self, Read},
+        request::{self, Read, Reading},
         shape::Options,
     },
     audit::{Audit, Record, Recorded},
@@ -50,7 +51,8 @@ use crate::{
     config,
     follow::Follow,
     policy::{
-        callers::Callers, conversation::Conversations, limits, owner::Owners, retry::Retries,
+        caller::Caller, callers::Callers, conversation::Conversations, limits, owner::Owners,
+        retry::Retries,
     },
     reply::{Reply, Speech},
 };
@@ -237,7 +239,7 @@ impl Inner {
         let mut hold = self.budget.hold();
         let body = self.read_body(head, body, target, &mut hold).await?;
         asked.record.body(&body);
-        let mut read = self.read(head, &body, target, asked, to)?;
+        let mut read = self.read(head, &body, target, asked, &met.caller, to)?;
         let sent = body.len();
         drop(body); // what is still needed of it is in the call
         asked.record.asked(&read.call, to.dialect, self.dialect);
@@ -305,20 +307,24 @@ impl Inner {
         body: &Bytes,
         target: &Target,
         asked: &Asked<'_>,
+        caller: &Caller,
         to: &mut ReplyTo,
     ) -> Result<Read, Fault> {
-        let (said, options) = (asked.said, &self.options);
-        let accepts = if asked.matched.route.proto_only {
+        let matched = &asked.matched;
+        let accepts = if matched.route.proto_only {
             &self.proto_only
         } else {
             &self.accepts
         };
+        let mut reading = Reading::new(asked.said, accepts, &self.options);
+        let edits;
+        if let Some(rules) = &matched.route.metadata {
+            edits = move || rules.edits(caller, |name| matched.parameter(name));
+            reading.edits = Some(&edits);
+        }
         let read = match target {
-            Target::Rest(found) => {
-                let query = head.uri.query();
-                request::read_rest(found, query, body, said, accepts, options, to)
-            }
-            Target::Rpc | Target::Card => request::read_rpc(body, said, accepts, options, to),
+            Target::Rest(found) => request::read_rest(found, head.uri.query(), body, &reading, to),
+            Target::Rpc | Target::Card => request::read_rpc(body, &reading, to),
         }?;
         if to.twice.is_none() && headers::is_javascript(&head.headers) {
             to.twice = Some(false);
@@ -416,6 +422,17 @@ fn host_is_one(head: &Parts) -> Result<(), Fault> {
         ));
     }
     Ok(())
+}
+
+/// What never waits, as what a store of this process is asked: it needs no box, nor room in the future of a call.
+fn at_once<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    let waits = || {
+        Err(Fault::new(
+            Kind::Internal,
+            "what should be known is waited for",
+        ))
+    };
+    work.now_or_never().unwrap_or_else(waits)
 }
 
 fn unsupported(message: &'static str) -> Fault {

@@ -10,7 +10,7 @@ use crate::{
         answer::{self, Public},
         detect::Accepts,
         reply::ReplyTo,
-        request::{self, Outgoing, Read},
+        request::{self, Outgoing, Read, Reading},
         rest::{self, Found},
         rpc,
         shape::{Loss, Options, View},
@@ -130,7 +130,7 @@ impl Job {
         let accepts = self.accepts();
         let mut to = ReplyTo::new(self.from);
         to.face = self.face;
-        let read = request::read_rpc(body, None, &accepts, &self.options, &mut to)?;
+        let read = request::read_rpc(body, &Reading::new(None, &accepts, &self.options), &mut to)?;
         if to.dialect != self.from {
             return Err(Fault::params("the method is of another version"));
         }
@@ -151,7 +151,8 @@ impl Job {
         let said = Some(self.from.shape.version());
         let mut to = ReplyTo::new(self.from);
         to.face = self.face;
-        let read = request::read_rest(&found, query, body, said, &accepts, &self.options, &mut to)?;
+        let reading = Reading::new(said, &accepts, &self.options);
+        let read = request::read_rest(&found, query, body, &reading, &mut to)?;
         if to.dialect != self.from {
             return Err(Fault::params("the request is of another dialect"));
         }

@@ -256,7 +256,11 @@ fn read_everything(bytes: &Bytes, op: Op) {
     };
     for dialect in ALL {
         let mut to = ReplyTo::new(dialect);
-        let _ = request::read_rpc(bytes, None, &accepts, &options, &mut to);
+        let _ = request::read_rpc(
+            bytes,
+            &request::Reading::new(None, &accepts, &options),
+            &mut to,
+        );
         for version in [
             a2a_gateway::a2a::Version::V03,
             a2a_gateway::a2a::Version::V10,
@@ -271,7 +275,8 @@ fn read_everything(bytes: &Bytes, op: Op) {
             let query = std::str::from_utf8(bytes).ok();
             for body in [bytes, &Bytes::new()] {
                 let mut to = ReplyTo::new(dialect);
-                let _ = request::read_rest(&found, query, body, None, &accepts, &options, &mut to);
+                let reading = request::Reading::new(None, &accepts, &options);
+                let _ = request::read_rest(&found, query, body, &reading, &mut to);
             }
         }
         for from in ALL {

@@ -23,6 +23,8 @@ pub struct Facts {
     pub at_once: bool,
     /// A webhook comes with the message.
     pub webhook: bool,
+    /// The message refers to tasks beside its own.
+    pub refers: bool,
 }
 
 impl Facts {
@@ -39,6 +41,7 @@ impl Facts {
                     facts.context = text(m, "contextId")?;
                     facts.task = text(m, "taskId")?;
                     facts.message = text(m, "messageId")?;
+                    facts.refers = m.has("referenceTaskIds");
                 }
                 if let Some(c) = r.inside("configuration") {
                     facts.history = number(c, "historyLength");

@@ -20,7 +20,7 @@ mod outgoing;
 mod owned;
 
 pub use configuration::configure;
-pub use metadata::{Edit, What, edit_metadata};
+pub use metadata::{Edit, What};
 pub use outgoing::{
     Outgoing, ask_now, ask_task, ask_tasks, fill_context, fill_output_modes, get_task, next_page,
     subscribe, write,
@@ -38,17 +38,39 @@ pub struct Read {
     pub made_id: bool,
     /// What of it is written as it was before.
     pub old: Old,
+    /// The edits of its metadata could not be made: what to tell its caller, if nothing else stands against it.
+    pub unedited: Option<Box<Fault>>,
+}
+
+/// How a request is read.
+#[derive(Clone, Copy)]
+pub struct Reading<'a> {
+    /// The version that its head says.
+    pub said: Option<Version>,
+    /// What clients may speak.
+    pub accepts: &'a Accepts,
+    /// Choices of the shapes, and limits.
+    pub options: &'a Options,
+    /// What becomes of the metadata of a message; asked once for each.
+    pub edits: Option<&'a dyn Fn() -> Result<Vec<Edit<'a>>, Fault>>,
+}
+
+impl<'a> Reading<'a> {
+    /// As it is, with metadata left alone.
+    pub const fn new(said: Option<Version>, accepts: &'a Accepts, options: &'a Options) -> Self {
+        Self {
+            said,
+            accepts,
+            options,
+            edits: None,
+        }
+    }
 }
 
 /// Reads a JSON-RPC request. `to` learns the id and the method's version, also from one that is refused.
-pub fn read_rpc(
-    body: &Bytes,
-    said: Option<Version>,
-    accepts: &Accepts,
-    options: &Options,
-    to: &mut ReplyTo,
-) -> Result<Read, Fault> {
-    let request = rpc::read(body, options.limits).map_err(|(id, fault)| {
+pub fn read_rpc(body: &Bytes, reading: &Reading<'_>, to: &mut ReplyTo) -> Result<Read, Fault> {
+    let Reading { said, accepts, .. } = *reading;
+    let request = rpc::read(body, reading.options.limits).map_err(|(id, fault)| {
         to.id = id;
         fault
     })?;
@@ -71,7 +93,7 @@ pub fn read_rpc(
     to.op = Some(request.op);
     accepts.version(request.version)?;
     headers::check(said, request.version)?;
-    lift(request.op, request.params, body, options, to)
+    lift(request.op, request.params, body, reading, to)
 }
 
 /// Reads a REST request. `to` learns which shape the body has.
@@ -79,11 +101,10 @@ pub fn read_rest(
     found: &Found,
     query: Option<&str>,
     body: &Bytes,
-    said: Option<Version>,
-    accepts: &Accepts,
-    options: &Options,
+    reading: &Reading<'_>,
     to: &mut ReplyTo,
 ) -> Result<Read, Fault> {
+    let Reading { said, accepts, .. } = *reading;
     to.op = Some(found.op);
     let snake = accepts.snake && found.version == Version::V10 && said == Some(Version::V03);
     let version = if snake { Version::V03 } else { found.version };
@@ -95,7 +116,7 @@ pub fn read_rest(
     };
     accepts.version(version)?;
     headers::check(said, version)?;
-    let mut r = open(found.op, to.dialect.shape, body, options)?;
+    let mut r = open(found.op, to.dialect.shape, body, reading.options)?;
     if found.op.sends() && version == Version::V03 && !snake {
         to.dialect.shape = sniff(&r, accepts)?;
     } else if found.op.sends() && accepts.snake && accepts.v03 && said.is_none() && looks_snake(&r)
@@ -107,7 +128,7 @@ pub fn read_rest(
     if let (true, Some(query)) = (reads_query, query) {
         rest::put_query(&mut r, query)?;
     }
-    lift(found.op, r, body, options, to)
+    lift(found.op, r, body, reading, to)
 }
 
 /// The body of a REST request. Calls that need none may have none, or `null`, whatever their content type is.
@@ -177,10 +198,10 @@ fn lift(
     op: Op,
     mut r: Obj<'_>,
     body: &Bytes,
-    options: &Options,
+    reading: &Reading<'_>,
     to: &mut ReplyTo,
 ) -> Result<Read, Fault> {
-    let mut notes = Notes::new(options);
+    let mut notes = Notes::new(reading.options);
     notes.strict = true;
     to.dialect
         .shape
@@ -195,6 +216,10 @@ fn lift(
     to.twice = notes.twice;
     to.history = facts.history;
     to.context.clone_from(&facts.context);
+    let unedited = match reading.edits {
+        Some(edits) if op.sends() => edits().and_then(|all| metadata::edit(&mut r, &all)).err(),
+        Some(_) | None => None,
+    };
     let params = if let Some(text) = r.unchanged() {
         body.slice_ref(text.as_bytes())
     } else {
@@ -210,6 +235,7 @@ fn lift(
         lost: notes.lost,
         made_id: notes.made_id,
         old: notes.old,
+        unedited: unedited.map(Box::new),
     })
 }
 

@@ -17,7 +17,7 @@ use met::{More, Shows};
 pub(super) use ways::Ways;
 use ways::{Issuer, Way};
 
-use super::{Inner, Peer, fetch::Fetch};
+use super::{Inner, Peer, at_once, fetch::Fetch};
 use crate::{
     a2a::{Fault, Kind, Op, Version, headers, reply::ReplyTo, request::Read, shape::old::Old},
     follow::Follow,
@@ -87,7 +87,10 @@ impl Auth {
         if self.ways.nobody_cares {
             return Ok(self.nobody());
         }
-        Box::pin(self.ask(fields, peer)).await
+        if self.ways.wait {
+            return Box::pin(self.ask(fields, peer)).await;
+        }
+        at_once(self.ask(fields, peer))
     }
 
     /// Somebody whom nobody asks for.
@@ -369,7 +372,7 @@ impl Inner {
 }
 
 /// Who is known by the address alone.
-pub(super) fn caller(peer: &Peer) -> Caller {
+fn caller(peer: &Peer) -> Caller {
     Caller {
         name: format!("peer:{}", peer.addr.ip().to_canonical()).into(),
         ..Caller::default()

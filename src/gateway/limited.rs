@@ -1,5 +1,5 @@
 //! What a call takes of the limits.
-use super::{Inner, routes::Matched};
+use super::{Inner, at_once, routes::Matched};
 use crate::{
     a2a::{Call, Fault, reply::ReplyTo},
     policy::{
@@ -30,7 +30,10 @@ impl Inner {
             parameter: &parameter,
             bytes,
         };
-        // Boxed: what is off must not make every call's future large.
-        Box::pin(self.rules.take(&asked)).await
+        if self.rules.wait() {
+            // Boxed: what is off must not make every call's future large.
+            return Box::pin(self.rules.take(&asked)).await;
+        }
+        at_once(self.rules.take(&asked))
     }
 }

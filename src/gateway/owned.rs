@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Response, StatusCode};
 
-use super::{Inner, again::Admitted, exchange::Exchange, routes::Matched};
+use super::{Inner, again::Admitted, at_once, exchange::Exchange, routes::Matched};
 use crate::{
     a2a::{
         Dialect, Fault, Op,
@@ -29,8 +29,8 @@ const USUAL: u64 = 50;
 const MOST: u64 = 100;
 
 impl Inner {
-    /// The owner that the call is for, where anything belongs to anybody; refused if it names what is another's. The
-    /// metadata of its message is as the rules want it afterwards.
+    /// The owner that the call is for, where anything belongs to anybody; refused if it names what is another's, or
+    /// its metadata is not as the rules want it.
     pub(super) async fn mind(
         &self,
         read: &mut Read,
@@ -43,20 +43,21 @@ impl Inner {
             known.map_err(|fault| self.auth.challenges(fault))?; // it belongs to nobody, but is not for strangers
         }
         let keeps = self.owners.on() && !card;
-        let writes = matched.route.metadata.is_some() && read.call.op.sends();
-        if !keeps && !writes {
-            return Ok(None);
-        }
         let owner = if keeps {
-            let owner = Box::pin(self.owner(read, matched, caller)).await?;
+            let owner = self.owner(read, matched, caller);
+            let owner = if self.owners.wait() {
+                Box::pin(owner).await?
+            } else {
+                at_once(owner)?
+            };
             Some(Box::new(owner)) // most calls have none
         } else {
             None
         };
-        if writes {
-            self.write_metadata(read, matched, caller)?;
+        match read.unedited.take() {
+            Some(fault) => Err(*fault),
+            None => Ok(owner),
         }
-        Ok(owner)
     }
 
     async fn owner(
@@ -86,19 +87,6 @@ impl Inner {
         Ok(owner)
     }
 
-    fn write_metadata(
-        &self,
-        read: &mut Read,
-        matched: &Matched<'_>,
-        caller: &Caller,
-    ) -> Result<(), Fault> {
-        let Some(rules) = &matched.route.metadata else {
-            return Ok(());
-        };
-        let edits = rules.edits(caller, |name| matched.parameter(name))?;
-        request::edit_metadata(&mut read.call, &edits, &self.options)
-    }
-
     /// What the call owes, once it may go on; what its answer tells of will be its owner's. The context that a message
     /// names is so before anybody waits, or asks the agent, for it.
     pub(super) async fn admit_for(
@@ -114,7 +102,11 @@ impl Inner {
         if let Some(owner) = &mut owner
             && op.sends()
         {
-            Box::pin(owner.takes()).await?;
+            if self.owners.wait() {
+                Box::pin(owner.takes()).await?;
+            } else {
+                at_once(owner.takes())?;
+            }
         }
         let scope = match &owner {
             Some(owner) => owner.apart(),
@@ -124,7 +116,13 @@ impl Inner {
         let Some(owner) = owner else {
             return Ok(admitted);
         };
-        match Box::pin(owner.claims(op, &read.call)).await {
+        let claims = owner.claims(op, &read.call);
+        let claims = if self.owners.wait() {
+            Box::pin(claims).await
+        } else {
+            at_once(claims)
+        };
+        match claims {
             Ok(claims) => {
                 admitted.permit.owner = Some(Box::new(claims));
                 Ok(admitted)

@@ -53,6 +53,8 @@ struct Inner {
     clock: Clock,
     /// Names that no two calls share.
     calls: AtomicU64,
+    /// Which rules these are.
+    name: u64,
     /// What keys stand for.
     names: Mutex<Recent<(u8, What, Box<str>)>>,
 }
@@ -100,6 +102,7 @@ impl Limits {
             counters,
             clock,
             calls: AtomicU64::new(uuid::Uuid::new_v4().as_u64_pair().0),
+            name: uuid::Uuid::new_v4().as_u64_pair().0,
             names: Mutex::new(Recent::new(NAMED)),
         })))
     }
@@ -109,15 +112,26 @@ impl Limits {
         self.0.is_some()
     }
 
+    /// Whether the counts may have to be waited for.
+    pub fn wait(&self) -> bool {
+        self.0.as_ref().is_some_and(|inner| inner.counters.wait())
+    }
+
     /// Takes what the call needs of all rules that concern it.
     pub async fn take(&self, asked: &Asked<'_>) -> Result<Option<Box<Guard>>, Fault> {
         let Some(inner) = &self.0 else {
             return Ok(None);
         };
         let now = inner.clock.now();
+        let keys = asked.caller.kept.limits.get_or_init(|| {
+            let all = inner.rules.iter().map(|rule| rule.own_key(asked.caller));
+            (inner.name, all.collect())
+        });
         let mut asks: SmallVec<[Ask; 4]> = SmallVec::new();
         for (number, rule) in inner.rules.iter().enumerate() {
-            asks.extend(rule.ask(number, asked, now));
+            let known = keys.1.get(number).copied().flatten();
+            let known = known.filter(|_| keys.0 == inner.name);
+            asks.extend(rule.ask(number, known, asked, now));
         }
         if asks.is_empty() {
             return Ok(None);

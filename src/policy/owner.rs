@@ -87,6 +87,11 @@ impl Owners {
         self.0.settings.is_on()
     }
 
+    /// Whether the store may have to be waited for.
+    pub fn wait(&self) -> bool {
+        matches!(self.0.conversations.store(), Store::Redis(_))
+    }
+
     /// The owner that a caller stands for. Refused for who is only believed to be there: an address, or a credential
     /// that nobody looked at.
     pub fn of(&self, caller: &Caller, scope: &Arc<str>) -> Result<Owner, Fault> {
@@ -96,23 +101,47 @@ impl Owners {
                 "only callers whom the gateway knows may use this agent",
             ));
         }
-        let tenant = match self.0.settings.by {
-            OwnedBy::Tenant => caller.tenant.as_deref(),
-            OwnedBy::Caller | OwnedBy::Off => None,
+        let by = self.0.settings.by;
+        let known = caller.kept.owner.get_or_init(|| {
+            let key = key(by, caller);
+            let apart = apart(scope, key);
+            (by, key, scope.clone(), apart)
+        });
+        let key = if known.0 == by {
+            known.1
+        } else {
+            key(by, caller)
         };
-        let key = match tenant {
-            Some(tenant) => Key::of(&["owner", "tenant", tenant]),
-            None => Key::of(&["owner", "caller", &caller.name]),
+        let apart = if known.1 == key && known.2 == *scope {
+            known.3.clone()
+        } else {
+            apart(scope, key)
         };
         Ok(Owner {
             of: self.clone(),
             scope: scope.clone(),
             key,
-            apart: format!("{scope}\n{key}").into(),
+            apart,
             named: None,
             new: None,
         })
     }
+}
+
+/// Whom a caller's things belong to.
+fn key(by: OwnedBy, caller: &Caller) -> Key {
+    let tenant = match by {
+        OwnedBy::Tenant => caller.tenant.as_deref(),
+        OwnedBy::Caller | OwnedBy::Off => None,
+    };
+    match tenant {
+        Some(tenant) => Key::of(&["owner", "tenant", tenant]),
+        None => Key::of(&["owner", "caller", &caller.name]),
+    }
+}
+
+fn apart(scope: &str, key: Key) -> Arc<str> {
+    format!("{scope}\n{key}").into()
 }
 
 impl Owner {

@@ -102,7 +102,7 @@ pub struct Taken {
     /// When.
     pub at: Micros,
     /// Of what, in the order of the wishes.
-    pub of: SmallVec<[One; 2]>,
+    pub of: SmallVec<[One; 4]>,
     /// In this process, while the store of all replicas was away.
     pub alone: bool,
 }
@@ -237,6 +237,11 @@ impl Counters {
             persist: None,
             shared,
         }
+    }
+
+    /// Whether a store may have to be waited for.
+    pub const fn wait(&self) -> bool {
+        self.shared.is_some()
     }
 
     /// Takes all that is asked for, or nothing and says why. `call` is the call's own name.

@@ -2,13 +2,8 @@
 //! beside it stays the text it was.
 use std::borrow::Cow;
 
-use super::written;
 use crate::{
-    a2a::{
-        Call, Canonical,
-        fault::{Fault, Kind},
-        shape::{Options, Shape},
-    },
+    a2a::fault::Fault,
     json::{Node, Obj},
 };
 
@@ -37,19 +32,9 @@ pub enum What<'e> {
 /// How the member is called that all edits are below.
 const METADATA: &str = "metadata";
 
-/// Edits the metadata of a message's request. A caller who says a member twice is refused where it is opened.
-pub fn edit_metadata(call: &mut Call, edits: &[Edit<'_>], options: &Options) -> Result<(), Fault> {
-    let inner = |e: String| Fault::new(Kind::Internal, "the metadata cannot be edited").because(e);
-    let text = std::str::from_utf8(call.params.text()).map_err(|e| inner(e.to_string()))?;
-    let form = Shape::V10.request_form(call.op);
-    let mut r = Obj::open(text, form, options.limits).map_err(|e| inner(e.to_string()))?;
-    for edit in edits {
-        apply(&mut r, edit)?;
-    }
-    if r.changed() {
-        call.params = Canonical(written(&r, text.len()).into());
-    }
-    Ok(())
+/// Edits the metadata of a message's canonical request. A caller who says a member twice is refused where it is opened.
+pub(super) fn edit(request: &mut Obj<'_>, edits: &[Edit<'_>]) -> Result<(), Fault> {
+    edits.iter().try_for_each(|edit| apply(request, edit))
 }
 
 fn apply(r: &mut Obj<'_>, edit: &Edit<'_>) -> Result<(), Fault> {
@@ -115,14 +100,17 @@ fn place(path: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::a2a::{Facts, Op};
+    use crate::{
+        a2a::{
+            Op,
+            shape::{Options, Shape},
+        },
+        json::Obj,
+    };
 
     fn edited(params: &str, edits: &[(&str, What<'_>)]) -> Result<String, String> {
-        let mut call = Call {
-            op: Op::Send,
-            facts: Facts::default(),
-            params: Canonical(params.to_owned().into()),
-        };
+        let form = Shape::V10.request_form(Op::Send);
+        let mut request = Obj::open(params, form, Options::default().limits).unwrap();
         let paths: Vec<Vec<String>> = edits
             .iter()
             .map(|(path, _)| path.split('.').map(str::to_owned).collect())
@@ -135,9 +123,13 @@ mod tests {
                 what: what.clone(),
             })
             .collect();
-        edit_metadata(&mut call, &edits, &Options::default())
-            .map(|()| String::from_utf8(call.params.text().to_vec()).unwrap())
-            .map_err(|fault| fault.message.into_owned())
+        edit(&mut request, &edits).map_err(|fault| fault.message.into_owned())?;
+        if let Some(text) = request.unchanged() {
+            return Ok(text.to_owned());
+        }
+        let mut out = vec![];
+        request.write(&mut out);
+        Ok(String::from_utf8(out).unwrap())
     }
 
     fn set(text: &str) -> What<'_> {

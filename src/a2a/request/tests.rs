@@ -17,7 +17,13 @@ fn rest(
     let mut to = ReplyTo::new(Dialect::R10);
     let body = Bytes::from_static(body.as_bytes());
     let options = Options::default();
-    let read = read_rest(&found, query, &body, said, accepts, &options, &mut to)?;
+    let read = read_rest(
+        &found,
+        query,
+        &body,
+        &Reading::new(said, accepts, &options),
+        &mut to,
+    )?;
     Ok((read, to))
 }
 
@@ -125,7 +131,13 @@ fn a_message_without_an_id_gets_one_unless_the_agent_gives_it() {
         let mut to = ReplyTo::new(Dialect::R03P);
         let body = Bytes::from_static(PROTO.as_bytes());
         let accepts = Accepts::default();
-        let read = read_rest(&found, None, &body, None, &accepts, options, &mut to);
+        let read = read_rest(
+            &found,
+            None,
+            &body,
+            &Reading::new(None, &accepts, options),
+            &mut to,
+        );
         read.unwrap().call.facts.message
     };
     let (a, b) = (id(&options), id(&options));
@@ -141,7 +153,11 @@ fn what_is_refused_in_json_rpc_is_told_with_its_id_and_in_its_version() {
     let read = |body: &'static str, said| {
         let mut to = ReplyTo::new(Dialect::J03);
         let body = Bytes::from_static(body.as_bytes());
-        let read = read_rpc(&body, said, &Accepts::default(), &options, &mut to);
+        let read = read_rpc(
+            &body,
+            &Reading::new(said, &Accepts::default(), &options),
+            &mut to,
+        );
         let id = String::from_utf8(to.id.text().to_vec()).unwrap();
         (read.map_err(|f| f.kind).err(), to.dialect, id)
     };

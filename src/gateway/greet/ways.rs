@@ -28,6 +28,8 @@ pub(in crate::gateway) struct Ways {
     pub(super) named: bool,
     /// Whether everybody passes and nobody wants to know who it was.
     pub(super) nobody_cares: bool,
+    /// Whether somebody may have to wait until it is known who they are.
+    pub(super) wait: bool,
     /// Whether the gateway shows the agent a credential of its own.
     pub(super) own: bool,
     pub(super) passing: Passing,
@@ -141,6 +143,7 @@ impl Ways {
         Ok(Self {
             named,
             nobody_cares: passes && !named,
+            wait: all.iter().any(|way| matches!(way, Way::Tokens(_))),
             own: config.backend.credentials.is_some(),
             passing: Passing::default(),
             secret,

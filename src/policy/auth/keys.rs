@@ -71,8 +71,8 @@ fn known(said: config::Key, realm: &config::Realm) -> Key {
         name: format!("key:{}", realm.name(&said.name)).into(),
         tenant: said.tenant.map(|tenant| realm.tenant(&tenant).into()),
         labels: Arc::new(said.labels),
-        claims: None,
         verified: true,
+        ..Caller::default()
     };
     let named = |name: &String| {
         OPS.iter()

@@ -178,6 +178,7 @@ impl Tokens {
             labels,
             claims: Some(claims.into()),
             verified: true,
+            ..Caller::default()
         })
     }
 }

@@ -79,14 +79,36 @@ impl Rule {
         }
     }
 
-    /// What a call takes of it, if it concerns the call.
-    pub(super) fn ask(&self, number: usize, asked: &Asked<'_>, now: Micros) -> Option<Ask> {
+    /// The key of all calls of a caller, if nothing of it depends on the call.
+    pub(super) fn own_key(&self, caller: &Caller) -> Option<Key> {
+        let who = who(caller);
+        let mut parts: SmallVec<[&str; 8]> = SmallVec::new();
+        parts.push(&self.first);
+        for part in &self.key {
+            parts.push(match part {
+                Part::Caller => &who,
+                Part::Tenant => caller.tenant.as_deref().unwrap_or_default(),
+                Part::Global => "",
+                Part::Context | Part::Operation | Part::Dialect | Part::Route(_) => return None,
+            });
+        }
+        Some(Key::of(&parts))
+    }
+
+    /// What a call takes of it, if it concerns the call. `known` is its key, if that is known.
+    pub(super) fn ask(
+        &self,
+        number: usize,
+        known: Option<Key>,
+        asked: &Asked<'_>,
+        now: Micros,
+    ) -> Option<Ask> {
         if !self.operations.is_empty() && !self.operations.contains(&asked.op) {
             return None;
         }
         let what = self.kind.what(asked, now)?;
         Some(Ask {
-            key: self.key_of(asked),
+            key: known.unwrap_or_else(|| self.key_of(asked)),
             rule: u8::try_from(number).unwrap_or(u8::MAX),
             stem: self.stem,
             by: self.by(asked.caller),

@@ -55,7 +55,7 @@ pub struct Local {
     saves: AtomicBool,
 }
 
-type Locked<'a> = SmallVec<[(usize, MutexGuard<'a, Shard>); 2]>;
+type Locked<'a> = SmallVec<[(usize, MutexGuard<'a, Shard>); 4]>;
 
 fn place(key: Key) -> usize {
     usize::from(key.0[15]) % SHARDS
@@ -82,7 +82,7 @@ impl Local {
 
     /// Takes all, or nothing and says why.
     pub fn take(&self, asks: &[Ask], now: Micros) -> Result<Taken, Refused> {
-        let mut of: SmallVec<[One; 2]> = asks
+        let mut of: SmallVec<[One; 4]> = asks
             .iter()
             .map(|ask| {
                 let (key, by) = self.settle_on(ask, now);

@@ -5,7 +5,7 @@ use a2a_gateway::a2a::{
     Binding, Dialect, Op, Version,
     op::OPS,
     reply::ReplyTo,
-    request::{self, Outgoing, Read},
+    request::{self, Outgoing, Read, Reading},
     rest::{self, Found},
     shape::Options,
 };
@@ -20,7 +20,7 @@ const SHORT: usize = 200;
 pub(super) fn any(bytes: &[u8], options: &Options) {
     let body = Bytes::copy_from_slice(bytes);
     let mut to = ReplyTo::new(Dialect::J03);
-    match request::read_rpc(&body, None, &accepts(true), options, &mut to) {
+    match request::read_rpc(&body, &Reading::new(None, &accepts(true), options), &mut to) {
         Ok(read) => must_reach_agents(&read, options),
         Err(fault) => must_be_told(&to, &fault),
     }
@@ -56,7 +56,13 @@ pub(super) fn rest(
 ) {
     let mut to = ReplyTo::new(Dialect::R10);
     let accepts = accepts(said.is_some());
-    match request::read_rest(found, query, body, said, &accepts, options, &mut to) {
+    match request::read_rest(
+        found,
+        query,
+        body,
+        &Reading::new(said, &accepts, options),
+        &mut to,
+    ) {
         Ok(read) => must_reach_agents(&read, options),
         Err(fault) => must_be_told(&to, &fault),
     }
@@ -94,7 +100,7 @@ fn must_read_again(read: &Read, agent: Dialect, out: &Outgoing, options: &Option
     let accepts = accepts(false);
     let mut to = ReplyTo::new(agent);
     let again = match agent.binding {
-        Binding::Rpc => request::read_rpc(&body, None, &accepts, options, &mut to),
+        Binding::Rpc => request::read_rpc(&body, &Reading::new(None, &accepts, options), &mut to),
         Binding::Rest => {
             let (path, query) = match out.path.split_once('?') {
                 Some((path, query)) => (path, Some(query)),
@@ -107,7 +113,13 @@ fn must_read_again(read: &Read, agent: Dialect, out: &Outgoing, options: &Option
             assert!(sane.is_ok(), "an address that is none: {}", shown());
             let found = rest::find(&out.method, &with_colon(path, read.call.op, options));
             let found = found.unwrap_or_else(|e| panic!("nothing is there: {e} {}", shown()));
-            request::read_rest(&found, query, &body, None, &accepts, options, &mut to)
+            request::read_rest(
+                &found,
+                query,
+                &body,
+                &Reading::new(None, &accepts, options),
+                &mut to,
+            )
         }
     };
     let again = match again {
