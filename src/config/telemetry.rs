@@ -211,7 +211,6 @@ pub(super) fn check(said: &Telemetry, audit: bool, tree: &mut Tree) {
 #[cfg(test)]
 mod tests {
     use super::super::{Config, Overrides};
-    use super::*;
 
     fn parse(rest: &str) -> Result<Config, String> {
         let text = format!("backend: {{url: 'http://agent'}}\n{rest}\n");

@@ -340,10 +340,14 @@ mod tests {
 
     fn routes(yaml: &str) -> Routes {
         let config = Config::parse(yaml, Overrides::default()).unwrap();
-        Routes::new(&config, |origin| {
-            let settings = Settings::new(Origin::parse(origin)?.0);
-            Agent::new(&settings, Room::new(&settings)).map(Arc::new)
-        })
+        Routes::new(
+            &config,
+            |_| None,
+            |origin| {
+                let settings = Settings::new(Origin::parse(origin)?.0);
+                Agent::new(&settings, Room::new(&settings)).map(Arc::new)
+            },
+        )
         .unwrap()
     }
 

@@ -432,10 +432,9 @@ fn version(of: Version) -> &'static str {
 
 /// What a trace's id has of chance.
 fn chance(trace: TraceId) -> u64 {
-    let [.., last] = trace.to_bytes().as_chunks().0 else {
-        return 0;
-    };
-    u64::from_be_bytes(*last) >> 1
+    let bytes = trace.to_bytes();
+    let last = bytes.last_chunk().copied().unwrap_or_default();
+    u64::from_be_bytes(last) >> 1
 }
 
 /// The same rule as others have: a share of all ids, so that gateways that see one trace decide alike.

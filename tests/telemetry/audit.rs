@@ -138,7 +138,12 @@ fn while_the_collector_is_away_files_go_on_until_no_place_is_left() {
 fn or_calls_are_served_without_a_record() {
     let (place, collector) = (Place::new(), Collector::start());
     collector.says(401);
-    let gateway = gateway(&place, answering(), &collector, "checkpoint: 0, queue: 4, on_full: drop");
+    let gateway = gateway(
+        &place,
+        answering(),
+        &collector,
+        "checkpoint: 0, queue: 4, on_full: drop",
+    );
     let mut client = gateway.client();
     for _ in 0..8 {
         assert_eq!(ask(&mut client), 200);

@@ -57,6 +57,7 @@ fn lines_are_sent_with_their_fields_and_those_of_the_sender_are_not() {
     let call = logs.iter().find(call).unwrap();
     for (name, value) in [
         ("method", "SendMessage"),
+        ("caller", "peer:127.0.0.1"),
         ("route", "/"),
         ("in", "J03"),
         ("out", "J10"),

@@ -192,7 +192,7 @@ fn refusals_name_the_rule() {
         let json = "content-type: application/json\r\n";
         crate::support::agent::answer(200, json, words::result(words::TASK))
     });
-    let rule = "limits: {rules: [{name: few, key: [peer], rate: {limit: 1, per: 1h}}]}\n";
+    let rule = "limits: {rules: [{name: few, key: [global], rate: {limit: 1, per: 1h}}]}\n";
     let gateway = Gateway::with(agent, "", &format!("{ADMIN}{rule}"));
     let (line, body) = J10.get();
     let mut client = gateway.client();

@@ -5,17 +5,17 @@ use crate::support::{gateway::Gateway, until};
 
 /// What Prometheus reads.
 #[derive(Debug)]
-pub struct Scrape {
+pub(crate) struct Scrape {
     /// The type of each name.
-    pub types: BTreeMap<String, String>,
+    pub(crate) types: BTreeMap<String, String>,
     /// Each series: name, labels in the order of their names, value.
-    pub series: Vec<(String, Vec<(String, String)>, f64)>,
+    pub(crate) series: Vec<(String, Vec<(String, String)>, f64)>,
 }
 
-pub const ADMIN: &str = "admin: 127.0.0.1:0\n";
+pub(crate) const ADMIN: &str = "admin: 127.0.0.1:0\n";
 
 impl Scrape {
-    pub fn of(gateway: &Gateway) -> Self {
+    pub(crate) fn of(gateway: &Gateway) -> Self {
         let answer = gateway.ask_admin("GET /metrics", "");
         assert_eq!(answer.status(), 200, "{}", answer.body);
         let content = answer.head.get("content-type").unwrap();
@@ -51,7 +51,7 @@ impl Scrape {
     }
 
     /// The value of the one series that has these labels, or the sum of all that have.
-    pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+    pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let has = |all: &[(String, String)]| {
             let there = |(n, v): &(&str, &str)| all.iter().any(|(k, w)| k == n && w == v);
             labels.iter().all(there)
@@ -65,7 +65,12 @@ impl Scrape {
 }
 
 /// Waits until a scrape says so: what a call counts at its very end follows its answer by a moment.
-pub fn until_scraped(gateway: &Gateway, name: &str, labels: &[(&str, &str)], value: f64) -> Scrape {
+pub(crate) fn until_scraped(
+    gateway: &Gateway,
+    name: &str,
+    labels: &[(&str, &str)],
+    value: f64,
+) -> Scrape {
     let mut last = None;
     until(&format!("{name}{labels:?} is {value}"), || {
         let scrape = Scrape::of(gateway);
