@@ -8,6 +8,7 @@ mod audit;
 mod callers;
 mod conversations;
 mod limits;
+mod metrics;
 mod token;
 
 use std::convert::Infallible;
@@ -27,6 +28,7 @@ pub use audit::audit;
 pub use callers::callers;
 pub use conversations::{conversations, release};
 pub use limits::limits;
+pub use metrics::metrics;
 
 use crate::server::{self, Peer, Running, Service, Settings};
 

@@ -25,6 +25,7 @@ mod capture;
 mod chain;
 mod entry;
 mod files;
+mod otlp;
 mod outlet;
 mod queue;
 mod record;
@@ -37,10 +38,13 @@ mod writer;
 pub use chain::Key;
 pub use record::{Record, Recorded, Waiting};
 
-use crate::config::{self, OnFull};
+use crate::{
+    config::{self, OnFull},
+    telemetry::{Ears, Heard, otlp::Client},
+};
 use capture::Captures;
 use entry::Id;
-use queue::Queue;
+use queue::{Place, Queue};
 
 /// Why nothing can be recorded with these settings.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +55,9 @@ pub enum BadAudit {
     /// The folder, or what is in it.
     #[error("audit.folder: {0}")]
     Folder(String),
+    /// The way to the collector.
+    #[error("audit.otlp: {0}")]
+    Otlp(String),
     /// What it needs to begin.
     #[error("audit: it cannot begin: {0}")]
     Begin(std::io::Error),
@@ -78,6 +85,10 @@ pub struct Usage {
     pub beyond_share: u64,
     /// Checkpoints that stdout did not take.
     pub untold_checkpoints: u64,
+    /// Records that are written.
+    pub written: u64,
+    /// Whether calls that find no place are refused.
+    pub refuses: bool,
 }
 
 /// Records calls. All clones write to one log.
@@ -98,7 +109,7 @@ struct Log {
 
 impl Audit {
     /// Opens the log and starts to write it. With audit off, nothing is done.
-    pub fn start(settings: &config::Audit) -> Result<Self, BadAudit> {
+    pub fn start(settings: &config::Audit, to: &config::Telemetry) -> Result<Self, BadAudit> {
         if !settings.is_on() {
             return Ok(Self::default());
         }
@@ -109,6 +120,7 @@ impl Audit {
             folder: settings.folder.clone(),
             key_file: file,
             stdout: settings.stdout,
+            otlp: sender(settings, to)?,
         };
         let times = writer::Times {
             flush: settings.flush,
@@ -118,7 +130,7 @@ impl Audit {
             checkpoint: settings.checkpoint,
         };
         let refuses = settings.on_full == OnFull::Refuse;
-        writer::start(&outlets, times, refuses, key.clone(), queue.clone())?;
+        writer::start(outlets, times, refuses, key.clone(), queue.clone())?;
         Ok(Self(Some(Arc::new(Log {
             refuses,
             digests: settings.digest.then(|| key.clone()),
@@ -136,23 +148,46 @@ impl Audit {
 
     /// A call has come, and takes a place of the share of `whose`, if that is one of many. Its record is written when
     /// all that is lent of it is dropped.
-    pub fn begin(&self, peer: SocketAddr, whose: Option<IpAddr>) -> Result<Waiting, Full> {
+    ///
+    /// Who else is to be told of the call has its `hearing`, also where there is no place for a record: then the call is to
+    /// be refused for what is full.
+    pub fn open(
+        &self,
+        peer: SocketAddr,
+        whose: Option<IpAddr>,
+        hearing: Option<(Arc<Ears>, Heard)>,
+    ) -> (Waiting, Option<Full>) {
+        let unwritten = |hearing: Option<_>| match hearing {
+            Some(hearing) => {
+                let (id, place) = (Id(0, 0), Place::default());
+                Waiting::new(Record::begin(None, Some(hearing), id, peer, place))
+            }
+            None => Waiting::default(),
+        };
         let Some(log) = &self.0 else {
-            return Ok(Waiting::default());
+            return (unwritten(hearing), None);
         };
-        let place = match log.queue.take_place(whose) {
-            Ok(place) => place,
-            Err(full) if log.refuses => return Err(full),
-            Err(_) => return Ok(Waiting::default()),
-        };
-        let id = Id(log.process, log.calls.fetch_add(1, Relaxed) + 1);
-        let record = Record::begin(log.clone(), id, peer, place);
-        Ok(Waiting::new(record))
+        match log.queue.take_place(whose) {
+            Ok(place) => {
+                let id = Id(log.process, log.calls.fetch_add(1, Relaxed) + 1);
+                let record = Record::begin(Some(log.clone()), hearing, id, peer, place);
+                (Waiting::new(record), None)
+            }
+            Err(full) => (unwritten(hearing), log.refuses.then_some(full)),
+        }
+    }
+
+    /// The same for a call that nobody else is told of.
+    #[cfg(test)]
+    fn begin(&self, peer: SocketAddr, whose: Option<IpAddr>) -> Result<Waiting, Full> {
+        let (waiting, full) = self.open(peer, whose, None);
+        full.map_or(Ok(waiting), Err)
     }
 
     /// How full its queue is, if there is one.
     pub fn usage(&self) -> Option<Usage> {
-        let queue = &self.0.as_ref()?.queue;
+        let log = self.0.as_ref()?;
+        let queue = &log.queue;
         let (without_place, beyond_share) = queue.all_missed();
         Some(Usage {
             places: queue.places(),
@@ -160,6 +195,8 @@ impl Audit {
             without_place,
             beyond_share,
             untold_checkpoints: queue.untold(),
+            written: queue.written(),
+            refuses: log.refuses,
         })
     }
 
@@ -173,6 +210,26 @@ impl Drop for Log {
     fn drop(&mut self) {
         self.queue.closing(); // the writer ends by itself, after what waits
     }
+}
+
+/// Who sends lines to the collector, if somebody is to.
+fn sender(
+    settings: &config::Audit,
+    to: &config::Telemetry,
+) -> Result<Option<otlp::Sender>, BadAudit> {
+    if !settings.otlp {
+        return Ok(None);
+    }
+    let client = Client::new(&to.otlp).map_err(|e| BadAudit::Otlp(e.to_string()))?;
+    let more = to.resource.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+    let resource = [
+        ("service.name", &*to.service),
+        ("service.version", env!("CARGO_PKG_VERSION")),
+    ];
+    Ok(Some(otlp::Sender::new(
+        client,
+        resource.into_iter().chain(more),
+    )))
 }
 
 /// The name of a file, for messages.

@@ -26,6 +26,7 @@ mod preset;
 mod raw;
 mod route;
 mod sections;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -52,6 +53,7 @@ pub use self::sections::{
     Binding, BytesEncoding, Card, Compat, ContentType, Dialects, Drain, Level, LogFormat, Push,
     PushMode, RestDialect, RestPaths, Stream, Verb, Version,
 };
+pub use self::telemetry::{Logs, Metrics, Otlp, Share, Telemetry, Traces};
 pub use self::url::BaseUrl;
 
 /// A settings file is a few kilobytes; beyond this it is some other file.
@@ -108,6 +110,10 @@ pub struct Config {
     pub limits: Limits,
     /// One record for each call.
     pub audit: Audit,
+    /// Whether the log has a line for each call.
+    pub access_log: bool,
+    /// Metrics, traces and logs.
+    pub telemetry: Telemetry,
     /// How the gateway stops.
     pub drain: Drain,
 }

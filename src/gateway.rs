@@ -55,6 +55,7 @@ use crate::{
         retry::Retries,
     },
     reply::{Reply, Speech},
+    telemetry::Ears,
 };
 
 /// Who is on the other end of a connection.
@@ -96,6 +97,7 @@ struct Inner {
     last_peer: forward::Last,
     budget: Budget,
     audit: Audit,
+    ears: Option<Arc<Ears>>,
     conversations: Conversations,
     retries: Retries,
     owners: Owners,
@@ -212,7 +214,7 @@ impl Inner {
         to: &mut ReplyTo,
     ) -> Result<Asked<'p>, Fault> {
         let matched = self.routes.find(path)?;
-        record.route(&matched.route.name);
+        record.route(&matched.route.name, matched.route.series.as_ref());
         to.face = matched.route.face;
         let said = headers::version(&head.headers, head.uri.query(), &self.accepts.versions);
         to.dialect = detect::likely(matched.rest, said.as_ref().ok().copied().flatten());
@@ -259,6 +261,9 @@ impl Inner {
         };
         let op = read.call.op; // a message that was sent before becomes a question
         let mut fields = self.up(&read, head, to, peer);
+        if let Some(ears) = &self.ears {
+            asked.record.propagate(ears, &mut fields);
+        }
         self.auth.keep_back(&met, &mut fields);
         self.credentials.put(&mut fields).await?;
         let admitted = self

@@ -10,7 +10,8 @@
 //! # Who may use whom
 //! Imports go down only, and `tests/imports.rs` checks it: [`json`], [`sse`], [`agent`], [`budget`], [`follow`],
 //! [`kept`], [`watch`] and [`state`] use nothing of ours (but `kept`, which is followed); [`a2a`] uses `json` and
-//! `sse` and does no I/O; [`policy`] uses `a2a` and `state`; [`audit`] uses `a2a` and `policy`; [`reply`] uses these,
+//! `sse` and does no I/O; [`policy`] uses `a2a` and `state`; [`telemetry`] uses `a2a`, `agent` and
+//! `watch`; [`audit`] uses `a2a`, `policy` and `telemetry`; [`reply`] uses these,
 //! `sse` and `budget`; [`gateway`] and [`card`] use all of them; [`server`] knows none of
 //! them; [`run`] puts the parts together.
 pub mod a2a;
@@ -33,5 +34,6 @@ pub mod run;
 pub mod server;
 pub mod sse;
 pub mod state;
+pub mod telemetry;
 pub mod translate;
 pub mod watch;

@@ -4,7 +4,10 @@ use std::io::IsTerminal as _;
 
 use tracing_subscriber::{EnvFilter, fmt, prelude::*};
 
-use crate::config::{Level, LogFormat};
+use crate::{
+    config::{Level, LogFormat},
+    telemetry::logs::Layer,
+};
 
 /// Starts logging; the first call in a process counts.
 pub fn start(level: Level, format: LogFormat) {
@@ -23,7 +26,7 @@ pub fn start(level: Level, format: LogFormat) {
             EnvFilter::new(format!("warn,a2a_gateway={filter}"))
         }
     };
-    let registry = tracing_subscriber::registry().with(filter);
+    let registry = tracing_subscriber::registry().with(filter).with(Layer);
     let lines = fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());

@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+mod counted;
+
 use http::{Request, Response};
 use hyper::body::Incoming;
 use tokio_util::sync::CancellationToken;
@@ -22,12 +24,15 @@ use crate::{
     policy::{conversation::Conversations, limits::Limits},
     reply::Reply,
     server::{self, Running, Worker},
+    telemetry::Telemetry,
 };
 
 /// How long the state store may take to hear what ended, when the gateway ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long the last records may take to be written.
 const LAST_RECORDS: Duration = Duration::from_secs(5);
+/// How long the last telemetry may take to be sent.
+const LAST_TELEMETRY: Duration = Duration::from_secs(3);
 /// A token that nobody guesses is no shorter.
 const SHORTEST_TOKEN: usize = 16;
 
@@ -65,6 +70,8 @@ pub struct Served {
     pub audit: Audit,
     /// The limits.
     pub rules: Limits,
+    /// What the gateway tells of itself.
+    pub telemetry: Telemetry,
 }
 
 /// Starts a gateway with these settings.
@@ -77,7 +84,9 @@ pub fn start(config: Config) -> io::Result<Served> {
     let token = config.admin_token_file.as_deref().map(admin_token);
     let token = token.transpose()?;
     let token = token.as_deref();
+    let telemetry = Telemetry::start(&config).map_err(io::Error::other)?;
     let setup = Setup::new(config).map_err(io::Error::other)?;
+    let setup = setup.telling(&telemetry);
     let budget = setup.budget().clone();
     let conversations = setup.conversations().clone();
     let audit = setup.audit().clone();
@@ -100,16 +109,20 @@ pub fn start(config: Config) -> io::Result<Served> {
         admin::audit(audit.clone(), token, open),
         admin::release(conversations.clone(), token),
         admin::limits(rules.clone(), token, open),
+        admin::metrics(telemetry.clone()),
     ];
     let admin = admin::start(admin_address, probes)?;
-    Ok(Served {
+    let served = Served {
         running,
         admin,
         budget,
         conversations,
         audit,
         rules,
-    })
+        telemetry,
+    };
+    counted::read_by(&served.telemetry, &served);
+    Ok(served)
 }
 
 fn admin_token(file: &Path) -> io::Result<String> {
@@ -160,6 +173,7 @@ pub fn serve(config: Config) -> io::Result<bool> {
         conversations,
         audit,
         rules,
+        telemetry,
         ..
     } = start(config)?;
     tracing::info!(
@@ -177,6 +191,9 @@ pub fn serve(config: Config) -> io::Result<bool> {
         tracing::error!("the audit log was not written to its end");
     }
     rules.close();
+    if !telemetry.close(LAST_TELEMETRY) {
+        tracing::warn!("telemetry was not sent to its end");
+    }
     if !outcome.clean() {
         tracing::warn!(
             connections = outcome.connections,

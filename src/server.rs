@@ -233,6 +233,7 @@ pub struct Running {
     /// Where it listens.
     pub local_addr: SocketAddr,
     shared: Arc<Shared>,
+    room: followers::Room,
     threads: Vec<JoinHandle<Outcome>>,
     ended: TaskTracker,
 }
@@ -260,6 +261,12 @@ impl Running {
         Arc::clone(&self.shared.counts)
     }
 
+    /// How many calls go on though their clients have gone, for whoever asks.
+    pub fn followers(&self) -> impl Fn() -> usize + Send + Sync + 'static {
+        let room = self.room.clone();
+        move || room.taken()
+    }
+
     /// Waits, blocking, until the workers have ended; so somebody must drain.
     pub fn wait(self) -> Outcome {
         let ends = self.threads.into_iter().map(JoinHandle::join);
@@ -283,6 +290,7 @@ pub fn start<S: Service>(
     let mut running = Running {
         local_addr: listener.local_addr()?,
         shared: Shared::new(settings),
+        room: room.clone(),
         threads: Vec::with_capacity(seats.len()),
         ended: TaskTracker::new(),
     };

@@ -190,6 +190,23 @@ impl Store {
         }
     }
 
+    /// How many conversations are held, as far as this process knows: with a store that others share, those of its own
+    /// calls.
+    pub fn held(&self) -> usize {
+        match self {
+            Self::Memory(m) => m.held(),
+            Self::Redis(r) => r.held(),
+        }
+    }
+
+    /// Whether it can be asked.
+    pub fn is_up(&self) -> bool {
+        match self {
+            Self::Memory(_) => true,
+            Self::Redis(r) => r.is_up(),
+        }
+    }
+
     /// Up to `limit` conversations that are held.
     pub async fn list(&self, limit: usize) -> Result<Vec<Shown>, Trouble> {
         match self {

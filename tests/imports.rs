@@ -8,9 +8,12 @@ use std::{collections::BTreeSet, fs, path::Path};
 /// What each part may use of ours. `main` and `run` wire the parts together and may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("a2a", &["json"]),
-    ("admin", &["audit", "policy", "server", "state"]),
+    (
+        "admin",
+        &["audit", "policy", "server", "state", "telemetry"],
+    ),
     ("agent", &[]),
-    ("audit", &["a2a", "config", "policy"]),
+    ("audit", &["a2a", "config", "policy", "telemetry"]),
     ("budget", &[]),
     ("card", &["a2a", "agent", "config", "follow"]),
     ("cli", &["config"]),
@@ -20,13 +23,25 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "gateway",
         &[
-            "a2a", "agent", "audit", "budget", "card", "config", "follow", "json", "kept",
-            "policy", "reply", "state", "watch",
+            "a2a",
+            "agent",
+            "audit",
+            "budget",
+            "card",
+            "config",
+            "follow",
+            "json",
+            "kept",
+            "policy",
+            "reply",
+            "state",
+            "telemetry",
+            "watch",
         ],
     ),
     ("json", &[]),
     ("kept", &["follow"]),
-    ("log", &["config"]),
+    ("log", &["config", "telemetry"]),
     ("policy", &["a2a", "config", "state"]),
     (
         "reply",
@@ -37,6 +52,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("server", &[]),
     ("sse", &[]),
     ("state", &[]),
+    ("telemetry", &["a2a", "agent", "config", "watch"]),
     ("translate", &["a2a", "cli", "json"]),
     ("watch", &[]),
 ];

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
 use super::queue::Place;
+use crate::telemetry::Heard;
 
 /// Ids are kept up to so many bytes: a record must not be as long as a caller likes.
 const LONGEST_ID: usize = 1024;
@@ -73,6 +74,9 @@ pub(super) struct Checkpoint<'a> {
 pub(super) struct Call {
     #[serde(skip)]
     pub(super) place: Place,
+    /// What telemetry hears of it.
+    #[serde(skip)]
+    pub(super) heard: Heard,
     pub(super) time: Timestamp,
     pub(super) id: Id,
     #[serde(serialize_with = "address")]

@@ -45,6 +45,8 @@ pub(super) struct Queue {
     beyond_share: AtomicU64,
     /// Checkpoints that stdout did not take.
     untold: AtomicU64,
+    /// Records that are written.
+    written: AtomicU64,
     many: usize,
     state: Mutex<State>,
     /// Wakes the writer.
@@ -102,6 +104,7 @@ impl Queue {
             without_place: AtomicU64::new(0),
             beyond_share: AtomicU64::new(0),
             untold: AtomicU64::new(0),
+            written: AtomicU64::new(0),
             many: (places / 2).clamp(1, MANY),
             state: Mutex::default(),
             work: Condvar::new(),
@@ -147,6 +150,12 @@ impl Queue {
             self.shares[usize::from(share)].fetch_sub(1, AcqRel);
         }
         self.taken.fetch_sub(places.len(), AcqRel);
+        self.written.fetch_add(places.len() as u64, Relaxed);
+    }
+
+    /// Records that are written.
+    pub(super) fn written(&self) -> u64 {
+        self.written.load(Relaxed)
     }
 
     /// How many places there are.

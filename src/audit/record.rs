@@ -22,8 +22,9 @@ use super::{
     queue::Place,
 };
 use crate::{
-    a2a::{self, Dialect, Fault, Op, answer::Seen, reply::ReplyTo},
+    a2a::{self, Dialect, Fault, Op, answer::Seen, reply::ReplyTo, shape::Loss},
     policy::caller::Caller,
+    telemetry::{Ears, Heard, Method, Series, Told},
 };
 
 /// Most records take no more bytes.
@@ -34,8 +35,15 @@ const USUAL: usize = 1024;
 pub struct Record(Option<Arc<Open>>);
 
 struct Open {
-    log: Arc<Log>,
+    /// Where it is written, if it is.
+    log: Option<Arc<Log>>,
+    /// Who else wants to know.
+    ears: Option<Arc<Ears>>,
     begun: Instant,
+    /// Whether somebody wants to know names and ids.
+    all: bool,
+    /// Whether spans are made of it.
+    traced: bool,
     /// Taken when it is written.
     call: Mutex<Option<Call>>,
 }
@@ -51,18 +59,34 @@ impl Drop for Open {
         let ended = self.micros();
         if let Some(mut call) = self.call.get_mut().take() {
             call.micros.ended = ended;
-            let mut line = Vec::with_capacity(USUAL);
-            entry::write(&Line::Call(&call), &mut line);
-            self.log.queue.push(&line, call.place);
+            if let Some(ears) = &self.ears {
+                let heard = std::mem::take(&mut call.heard);
+                ears.ended(&told(&call, &heard), &heard);
+            }
+            if let Some(log) = &self.log {
+                let mut line = Vec::with_capacity(USUAL);
+                entry::write(&Line::Call(&call), &mut line);
+                log.queue.push(&line, call.place);
+            }
         }
     }
 }
 
 impl Record {
-    /// It has a place in the queue.
-    pub(super) fn begin(log: Arc<Log>, id: Id, peer: SocketAddr, place: Place) -> Self {
+    /// It has a place in the queue, if there is a `log`.
+    pub(super) fn begin(
+        log: Option<Arc<Log>>,
+        hearing: Option<(Arc<Ears>, Heard)>,
+        id: Id,
+        peer: SocketAddr,
+        place: Place,
+    ) -> Self {
+        let (ears, heard) = hearing.map_or_else(Default::default, |(e, h)| (Some(e), h));
+        let wants_all = ears.as_ref().is_some_and(|ears| ears.wants_all_of(&heard));
+        let (all, traced) = (log.is_some() || wants_all, heard.is_traced());
         let call = Call {
             place,
+            heard,
             time: Timestamp::now(),
             id,
             peer,
@@ -94,7 +118,10 @@ impl Record {
         };
         Self(Some(Arc::new(Open {
             log,
+            ears,
             begun: Instant::now(),
+            all,
+            traced,
             call: Mutex::new(Some(call)),
         })))
     }
@@ -104,10 +131,15 @@ impl Record {
         self.0.is_some()
     }
 
+    /// Whether names and ids are of use.
+    pub fn wants_names(&self) -> bool {
+        self.0.as_ref().is_some_and(|open| open.all)
+    }
+
     /// Whether ids in answers are of use.
     pub fn learns(&self) -> bool {
         let lacks = |call: &Call| call.task.is_none() || call.context.is_none();
-        let open = self.0.as_ref();
+        let open = self.0.as_ref().filter(|open| open.all);
         open.is_some_and(|open| open.call.lock().as_ref().is_some_and(lacks))
     }
 
@@ -122,15 +154,20 @@ impl Record {
 
     /// Who calls, as far as that is known.
     pub fn caller(&self, caller: &Caller) {
-        self.tell(|call, _| {
-            call.caller = Who::Known(caller.name.clone());
-            call.tenant.clone_from(&caller.tenant);
-        });
+        if self.wants_names() {
+            self.tell(|call, _| {
+                call.caller = Who::Known(caller.name.clone());
+                call.tenant.clone_from(&caller.tenant);
+            });
+        }
     }
 
-    /// The route to the agent.
-    pub fn route(&self, route: &Arc<str>) {
-        self.tell(|call, _| call.route = Some(route.clone()));
+    /// The route to the agent, and its numbers.
+    pub fn route(&self, route: &Arc<str>, series: Option<&Arc<Series>>) {
+        self.tell(|call, _| {
+            call.route = Some(route.clone());
+            call.heard.series = series.cloned();
+        });
     }
 
     /// How the client seems to speak, and how the agent does.
@@ -138,19 +175,25 @@ impl Record {
         self.tell(|call, _| {
             call.from = Some(from.name());
             call.to = Some(to.name());
+            (call.heard.from, call.heard.to) = (Some(from), Some(to));
         });
     }
 
     /// What is asked for, as far as a path says it.
     pub fn operation(&self, op: Op) {
-        self.tell(|call, _| call.operation = Some(op.name()));
+        self.tell(|call, _| {
+            call.operation = Some(op.name());
+            call.heard.method = Method::Of(op);
+        });
     }
 
     /// The body as it was received.
     pub fn body(&self, body: &Bytes) {
         self.tell(|call, open| {
             call.bytes.from = body.len() as u64;
-            if let Some(key) = open.log.digests.as_ref().filter(|_| !body.is_empty()) {
+            call.heard.received(body.len());
+            let digests = open.log.as_ref().and_then(|log| log.digests.as_ref());
+            if let Some(key) = digests.filter(|_| !body.is_empty()) {
                 call.digest = Some(key.digest(body).into());
             }
         });
@@ -160,12 +203,18 @@ impl Record {
     pub fn asked(&self, asked: &a2a::Call, from: Dialect, to: Dialect) {
         self.speaks(from, to);
         self.tell(|call, open| {
-            let id = |id: &Option<String>| id.as_deref().map(bounded);
             call.operation = Some(asked.op.name());
+            call.heard.method = Method::Of(asked.op);
+            if !open.all {
+                return;
+            }
+            let id = |id: &Option<String>| id.as_deref().map(bounded);
             call.context = id(&asked.facts.context);
             call.task = id(&asked.facts.task);
             call.message = id(&asked.facts.message);
-            call.captured = open.log.captures.of(asked.params.text());
+            if let Some(log) = &open.log {
+                call.captured = log.captures.of(asked.params.text());
+            }
         });
     }
 
@@ -173,6 +222,7 @@ impl Record {
     pub fn card(&self) {
         self.tell(|call, _| {
             call.operation = Some("AgentCard");
+            call.heard.method = Method::Card;
             call.decision = Decision::Allowed;
         });
     }
@@ -196,6 +246,10 @@ impl Record {
         self.tell(|call, _| {
             call.from = Some(to.dialect.name());
             call.operation = call.operation.or(to.op.map(Op::name));
+            call.heard.from = Some(to.dialect);
+            if let (Method::None, Some(op)) = (call.heard.method, to.op) {
+                call.heard.method = Method::Of(op);
+            }
             if call.decision != Decision::Allowed {
                 call.decision = Decision::Refused;
                 call.rule.get_or_insert_with(|| rule_of(fault));
@@ -206,14 +260,61 @@ impl Record {
 
     /// The call failed, whether its client hears of it or not.
     pub fn failed(&self, fault: &Fault) {
-        self.tell(|call, _| call.fault = Some(fault.kind.wire().reason));
+        self.tell(|call, _| {
+            call.fault = Some(fault.kind.wire().reason);
+            call.heard.blame = Some(fault.blame);
+        });
     }
 
-    /// So many members were lost in translation.
-    pub fn lost(&self, members: usize) {
-        if members > 0 {
-            self.tell(|call, _| call.losses += members as u64);
+    /// These members were lost in translation.
+    pub fn lost(&self, losses: &[Loss]) {
+        if !losses.is_empty() {
+            self.tell(|call, open| {
+                call.losses += losses.len() as u64;
+                if let Some(ears) = &open.ears {
+                    ears.lost(losses);
+                }
+            });
         }
+    }
+
+    /// Something is sent to the agent at this origin.
+    pub fn sent(&self, verb: &http::Method, origin: &str) {
+        if self.is_traced() {
+            self.tell(|call, open| call.heard.sent(open.micros(), verb, origin));
+        }
+    }
+
+    /// The agent has answered with this status.
+    pub fn agent_answered(&self, status: http::StatusCode) {
+        if self.is_traced() {
+            self.tell(|call, _| call.heard.agent_answered(status.as_u16()));
+        }
+    }
+
+    /// All of the agent's answer is there.
+    pub fn agent_ended(&self) {
+        if self.is_traced() {
+            self.tell(|call, open| call.heard.agent_ended(open.micros()));
+        }
+    }
+
+    /// The answer is a live stream from here on.
+    pub fn streams(&self) {
+        self.tell(|call, _| call.heard.streams());
+    }
+
+    /// The fields of a request to the agent tell it which trace it belongs to.
+    pub fn propagate(&self, ears: &Ears, fields: &mut http::HeaderMap) {
+        if self.is_traced() {
+            self.tell(|call, _| ears.propagate(fields, Some(&call.heard)));
+        } else {
+            ears.propagate(fields, None);
+        }
+    }
+
+    fn is_traced(&self) -> bool {
+        self.0.as_ref().is_some_and(|open| open.traced)
     }
 
     /// What the agent's whole answer says.
@@ -223,10 +324,38 @@ impl Record {
 
     /// What one event says.
     pub fn event(&self, seen: &Seen) {
-        self.tell(|call, _| {
+        self.tell(|call, open| {
             call.events += 1;
+            call.heard.event(|| open.micros());
             of_task(call, seen);
         });
+    }
+}
+
+/// What telemetry is told of a call that has ended.
+fn told<'a>(call: &'a Call, heard: &Heard) -> Told<'a> {
+    Told {
+        peer: call.peer,
+        caller: match &call.caller {
+            Who::Known(name) => Some(name),
+            Who::Peer(_) => None,
+        },
+        route: call.route.as_deref(),
+        method: heard.method,
+        from: heard.from,
+        to: heard.to,
+        context: call.context.as_deref(),
+        task: call.task.as_deref(),
+        message: call.message.as_deref(),
+        refused: call.decision == Decision::Refused,
+        rule: call.rule.as_deref(),
+        fault: call.fault,
+        status: call.status,
+        state: call.state,
+        left: call.left,
+        bytes: (call.bytes.from, call.bytes.to),
+        events: call.events,
+        micros: call.micros.ended,
     }
 }
 
@@ -318,7 +447,10 @@ impl<B: Body<Data = Bytes, Error = io::Error> + Unpin> Body for Recorded<B> {
                 && let Some(data) = frame.data_ref()
             {
                 let bytes = data.len() as u64;
-                this.record.tell(|call, _| call.bytes.to += bytes);
+                this.record.tell(|call, _| {
+                    call.bytes.to += bytes;
+                    call.heard.answered(bytes);
+                });
             }
             this.ended |= frame.is_none() || this.body.is_end_stream();
         }

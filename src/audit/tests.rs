@@ -48,7 +48,7 @@ impl Place {
     }
 
     fn start(&self) -> Audit {
-        Audit::start(&self.settings()).unwrap()
+        Audit::start(&self.settings(), &config::Telemetry::default()).unwrap()
     }
 
     /// A log of so many calls, in files of so many.
@@ -111,7 +111,7 @@ fn a_hundred_thousand_calls_at_once_are_all_in_the_log() {
         queue: 10_000,
         ..place.settings()
     };
-    let audit = Audit::start(&settings).unwrap();
+    let audit = Audit::start(&settings, &config::Telemetry::default()).unwrap();
     thread::scope(|scope| {
         for part in 0..4 {
             let audit = &audit;
@@ -173,7 +173,7 @@ fn a_record_is_written_when_the_last_of_it_is_dropped() {
 
 #[test]
 fn off_it_records_nothing_and_asks_for_nothing() {
-    let audit = Audit::start(&config::Audit::default()).unwrap();
+    let audit = Audit::start(&config::Audit::default(), &config::Telemetry::default()).unwrap();
     let waiting = audit.begin(PEER, None).ok().unwrap();
     assert!(!waiting.record().is_on());
     assert!(audit.close(Duration::ZERO));
@@ -188,7 +188,7 @@ fn without_a_place_a_call_is_refused_or_served_without_a_record() {
             on_full,
             ..place.settings()
         };
-        let audit = Audit::start(&settings).unwrap();
+        let audit = Audit::start(&settings, &config::Telemetry::default()).unwrap();
         let begin = || audit.begin(PEER, None);
         let (first, second) = (begin().ok().unwrap(), begin().ok().unwrap());
         for _ in 0..3 {
@@ -225,7 +225,7 @@ fn a_peer_has_its_share_of_the_places_and_no_more() {
         queue: 8,
         ..place.settings()
     };
-    let audit = Audit::start(&settings).unwrap();
+    let audit = Audit::start(&settings, &config::Telemetry::default()).unwrap();
     let begin = |from: &str| {
         let ip: IpAddr = from.parse().unwrap();
         audit.begin((ip, 1).into(), Some(ip))
@@ -274,7 +274,7 @@ fn files_follow_each_other_by_size_and_by_age() {
     };
     for settings in [by_size, by_age] {
         let before = place.files_or_none().len();
-        let audit = Audit::start(&settings).unwrap();
+        let audit = Audit::start(&settings, &config::Telemetry::default()).unwrap();
         calls(&audit, 0..50);
         assert!(audit.close(PATIENCE));
         let files = place.files();
@@ -351,13 +351,19 @@ fn no_log_goes_on_after_an_end_that_is_not_its_own() {
     let cut_within = text.trim_end().rsplit_once(',').unwrap().0.to_owned() + "\n";
     for bad in [changed, cut_within, String::new(), "{}\n".to_owned()] {
         fs::write(&file, &bad).unwrap();
-        let failed = Audit::start(&place.settings()).err().unwrap().to_string();
+        let failed = Audit::start(&place.settings(), &config::Telemetry::default())
+            .err()
+            .unwrap()
+            .to_string();
         assert!(failed.contains("does not verify"), "{failed}");
         assert!(!failed.contains(KEY));
     }
     fs::write(&file, &text).unwrap();
     fs::write(place.key_file(), KEY.to_uppercase()).unwrap();
-    assert!(Audit::start(&place.settings()).is_err(), "another key");
+    assert!(
+        Audit::start(&place.settings(), &config::Telemetry::default()).is_err(),
+        "another key"
+    );
     fs::write(place.key_file(), KEY).unwrap();
     good(&place.verify());
     assert!(place.start().close(PATIENCE));
@@ -367,7 +373,12 @@ fn no_log_goes_on_after_an_end_that_is_not_its_own() {
 fn a_folder_is_of_one_gateway_and_without_the_key() {
     let place = Place::new();
     let audit = place.start();
-    let failed = |settings: &config::Audit| Audit::start(settings).err().unwrap().to_string();
+    let failed = |settings: &config::Audit| {
+        Audit::start(settings, &config::Telemetry::default())
+            .err()
+            .unwrap()
+            .to_string()
+    };
     let says = failed(&place.settings());
     assert!(says.contains("by another gateway"), "{says}");
     assert!(audit.close(PATIENCE));
@@ -401,7 +412,7 @@ fn a_log_that_cannot_begin_its_next_file_goes_on_with_this_one() {
         rotate_size: 2_000,
         ..place.settings()
     };
-    let audit = Audit::start(&settings).unwrap();
+    let audit = Audit::start(&settings, &config::Telemetry::default()).unwrap();
     // In the way of the next file, whatever its number.
     fs::create_dir(place.folder().join("audit.new")).unwrap();
     calls(&audit, 0..50);

@@ -20,6 +20,7 @@ use super::{
     chain::{Chain, Key, NO_LINK, hex, random},
     entry::{Head, Line, Missed},
     files::{Folder, Tail},
+    otlp::{self, Sink},
     outlet::Outlet,
     queue::{Batch, Place, Queue},
     stdout::Stdout,
@@ -40,6 +41,8 @@ pub(super) struct Outlets {
     /// Must not be in it.
     pub(super) key_file: PathBuf,
     pub(super) stdout: bool,
+    /// Who sends all lines to a collector.
+    pub(super) otlp: Option<otlp::Sender>,
 }
 
 /// How often.
@@ -53,7 +56,7 @@ pub(super) struct Times {
 
 /// Opens the log and starts the thread.
 pub(super) fn start(
-    outlets: &Outlets,
+    outlets: Outlets,
     times: Times,
     refuses: bool,
     key: Arc<Key>,
@@ -78,6 +81,8 @@ struct Writer {
     stdout: Stdout,
     /// Whether all lines go there, or checkpoints alone.
     lines_to_stdout: bool,
+    /// The collector.
+    otlp: Option<Sink>,
     /// Linked, and not yet given to where they go.
     lines: Vec<u8>,
     /// The places of calls in what is not yet written.
@@ -116,7 +121,7 @@ struct Current {
 impl Writer {
     /// Opens the log, and begins a file of it.
     fn open(
-        outlets: &Outlets,
+        outlets: Outlets,
         stdout: File,
         times: Times,
         refuses: bool,
@@ -134,7 +139,10 @@ impl Writer {
             None => format!("{:016x}", random()),
         };
         let stdout = Stdout::start(stdout, outlets.stdout).map_err(BadAudit::Begin)?;
+        let sink = |sender| Sink::start(sender, queue.clone());
+        let otlp = outlets.otlp.map(sink).transpose();
         let mut writer = Self {
+            otlp: otlp.map_err(BadAudit::Begin)?,
             chain: Chain::new(key, seq, last),
             log,
             files: folder.map(|folder| Files {
@@ -176,7 +184,9 @@ impl Writer {
 
     /// Writes what waits. False if that was given up.
     fn turn(&mut self, batch: &Batch) -> bool {
-        let missed = self.queue.take_missed();
+        // What has no place waits for a collector that is far behind; it is told together then.
+        let behind = self.otlp.as_ref().is_some_and(Sink::is_behind);
+        let missed = if behind { 0 } else { self.queue.take_missed() };
         if missed > 0 {
             self.missed(missed);
         }
@@ -291,6 +301,9 @@ impl Writer {
         if self.lines_to_stdout {
             self.stdout.push(&line);
         }
+        if let Some(otlp) = &self.otlp {
+            otlp.push(line, vec![]);
+        }
         Ok(())
     }
 
@@ -304,7 +317,7 @@ impl Writer {
         if self.lines_to_stdout {
             self.stdout.push(&self.lines);
         }
-        self.lines.clear();
+        let lines = std::mem::take(&mut self.lines);
         while let Err(error) = self.try_to_write() {
             if !std::mem::replace(&mut self.fails, true) {
                 tracing::error!(%error, "the audit log cannot be written; it is tried again until audit.queue is full");
@@ -316,6 +329,12 @@ impl Writer {
         if std::mem::take(&mut self.fails) {
             tracing::info!("the audit log is written again");
         }
+        if let Some(otlp) = &self.otlp {
+            otlp.push(lines, std::mem::take(&mut self.linked));
+            return true;
+        }
+        self.lines = lines; // its room is used again
+        self.lines.clear();
         self.queue.give_back(&self.linked);
         self.linked.clear();
         true
@@ -348,15 +367,18 @@ impl Writer {
         if self.untold > 0 {
             self.tell_of_missed();
         }
+        if self.times.checkpoint > Duration::ZERO && done {
+            self.checkpoint();
+        }
+        if let Some(otlp) = &self.otlp {
+            otlp.end();
+        }
         let lost = self.queue.taken();
         if lost > 0 {
             tracing::error!(
                 lost,
                 "records of calls are not in the audit log, which has ended"
             );
-        }
-        if self.times.checkpoint > Duration::ZERO && done {
-            self.checkpoint();
         }
         let errors = self.stdout.end();
         if !self.lines_to_stdout {

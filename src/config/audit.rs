@@ -51,12 +51,18 @@ pub struct Capture {
 /// One record for each call, in a chain that shows any later change.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a place or a habit of its own"
+)]
 pub struct Audit {
-    /// The folder for the log's files; this gateway's alone. Without it, and without stdout, nothing is recorded.
+    /// The folder for the log's files; this gateway's alone. Without it, and without stdout and OTLP, nothing is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
     /// Write the log to stdout, too.
     pub stdout: bool,
+    /// Send the log to the collector of `telemetry.otlp`, too: a record is written once the collector has it.
+    pub otlp: bool,
     /// The file with the key of the chain, at least 32 characters, outside of the folder. Required where calls are
     /// recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +96,7 @@ pub struct Audit {
 impl Audit {
     /// Whether calls are recorded.
     pub const fn is_on(&self) -> bool {
-        self.folder.is_some() || self.stdout
+        self.folder.is_some() || self.stdout || self.otlp
     }
 }
 
@@ -99,6 +105,7 @@ impl Default for Audit {
         Self {
             folder: None,
             stdout: false,
+            otlp: false,
             key_file: None,
             on_full: OnFull::default(),
             queue: 65_536,

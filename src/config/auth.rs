@@ -204,7 +204,9 @@ pub(super) fn check(config: &Config, tree: &mut Tree) {
         tree.wrong("backend.credentials", says);
     }
     match credentials {
-        Credentials::Header(header) => secret_header(header, tree),
+        Credentials::Header(header) => {
+            secret_header("backend.credentials.header", header, tree);
+        }
         Credentials::Oauth2(oauth2) => client_credentials(oauth2, tree),
     }
 }
@@ -257,9 +259,8 @@ fn jwt(key: &str, said: &Jwt, tree: &mut Tree) {
     }
 }
 
-fn secret_header(said: &SecretHeader, tree: &mut Tree) {
-    const KEY: &str = "backend.credentials.header";
-    field(&format!("{KEY}.name"), &said.name, tree);
+pub(super) fn secret_header(key: &str, said: &SecretHeader, tree: &mut Tree) {
+    field(&format!("{key}.name"), &said.name, tree);
     let given = |one: bool| usize::from(one);
     let file = said
         .file
@@ -267,7 +268,7 @@ fn secret_header(said: &SecretHeader, tree: &mut Tree) {
         .is_some_and(|f| !f.as_os_str().is_empty());
     let env = said.env.as_ref().is_some_and(|e| !e.is_empty());
     if given(file) + given(env) != 1 {
-        tree.missing(KEY, "file", "expected either file or env");
+        tree.missing(key, "file", "expected either file or env");
     }
 }
 

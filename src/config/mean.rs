@@ -19,6 +19,7 @@ use super::ownership::{self, Needs};
 use super::raw::{self, Raw};
 use super::route::{Route, Target, Template};
 use super::sections::{Card, Dialects};
+use super::telemetry;
 use super::tree::Tree;
 use super::url::is_plain;
 use super::{Agent, Backend, BaseUrl, Config, Cors, Http, Mistakes, Origins, Overrides};
@@ -70,6 +71,8 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         http: http(raw.http, tree),
         limits: raw.limits,
         audit: raw.audit,
+        access_log: raw.access_log,
+        telemetry: raw.telemetry,
         drain: raw.drain,
     };
     dialects(&config.dialects, tree);
@@ -83,6 +86,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
     card(&config.card, tree);
     bounds::check(&config.limits, tree);
     audit::check(&config.audit, tree);
+    telemetry::check(&config.telemetry, config.audit.otlp, tree);
     rules::check(&config, tree);
     if config
         .admin

@@ -21,6 +21,7 @@ use super::sections::{
     Binding, Card, Compat, ContentType, Dialects, Drain, Level, LogFormat, Push, RestPaths, Stream,
     Verb, Version,
 };
+use super::telemetry::Telemetry;
 use super::units::Time;
 
 /// The settings of a2a-gateway.
@@ -80,6 +81,10 @@ pub(super) struct Raw {
     pub(super) limits: Limits,
     /// One record for each call.
     pub(super) audit: Audit,
+    /// One line in the log for each call.
+    pub(super) access_log: bool,
+    /// Metrics, traces and logs, as OpenTelemetry has them.
+    pub(super) telemetry: Telemetry,
     /// How the gateway stops.
     pub(super) drain: Drain,
 }
@@ -258,6 +263,8 @@ impl Default for Raw {
             http: Http::default(),
             limits: Limits::default(),
             audit: Audit::default(),
+            access_log: false,
+            telemetry: Telemetry::default(),
             drain: Drain::default(),
         }
     }

@@ -241,7 +241,7 @@ limits:
 ";
     let expected = "\
 listen: line 1: expected an address and a port, such as 127.0.0.1:8080 or [::]:8080
-wokers: line 2: unknown key; known here: listen, public_url, admin, admin_token_file, workers, log, log_format, auth, backend, routes, metadata, face, dialects, compat, stream, conversation, retry, state, ownership, push, card, http, limits, audit, drain
+wokers: line 2: unknown key; known here: listen, public_url, admin, admin_token_file, workers, log, log_format, auth, backend, routes, metadata, face, dialects, compat, stream, conversation, retry, state, ownership, push, card, http, limits, audit, access_log, telemetry, drain
 log: line 3: expected one of: error, warn, info, debug, trace, off
 backend.url: line 5: an address must not hold credentials
 backend.wait: line 6: expected a time such as 250ms, 30s, 10m or 1h

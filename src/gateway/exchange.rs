@@ -74,11 +74,11 @@ impl Exchange {
             if let Some(said) = self.said.take() {
                 self.record.rule("retry.message_id");
                 let told = self.say(&said);
-                self.record.lost(self.lost.len());
+                self.record.lost(&self.lost);
                 return told;
             }
             let done = self.exchange().await;
-            self.record.lost(self.lost.len());
+            self.record.lost(&self.lost);
             if self.met.waits_for_answer() {
                 match &done {
                     Ok(_) => self.gateway.auth.answered(&mut self.met, true),
@@ -218,8 +218,11 @@ impl Exchange {
             gateway.limits.first_byte
         };
         self.permit.goes_out()?;
+        self.record.sent(request.method(), &self.route.origin);
         let sent = self.route.agent.send(request, deadline, again).await;
-        sent.map_err(|e| unanswered(&e, op))
+        let sent = sent.map_err(|e| unanswered(&e, op))?;
+        self.record.agent_answered(sent.status());
+        Ok(sent)
     }
 
     fn stream(&mut self, head: Parts, body: agent::Body) -> Result<Response<Reply>, Fault> {
@@ -241,6 +244,7 @@ impl Exchange {
             within,
         };
         stream.owes(std::mem::take(&mut self.permit), onward);
+        self.record.streams();
         stream.tells(self.record.clone());
         if let Some(outlived) = self.met.outlived(&self.gateway.auth) {
             stream.ends_with(outlived);
@@ -373,6 +377,7 @@ impl Exchange {
         let whole = body
             .collect(coding, limits.response, deadline, |more| hold.grow(more))
             .await;
+        self.record.agent_ended();
         whole.map_err(|e| unanswered(&e, self.call.op))
     }
 

@@ -43,6 +43,7 @@ use crate::{
         redis::{self, Address, Redis},
         slot::Times,
     },
+    telemetry::Telemetry,
     watch::Watch,
 };
 
@@ -83,6 +84,7 @@ pub struct Setup {
     own: Arc<Own>,
     callers: Callers,
     hydrated: Hydrated,
+    telemetry: Option<Telemetry>,
     ignored: Arc<suited::Seldom>,
     _watch: Watch,
     /// The connections' room, by origin.
@@ -122,7 +124,7 @@ impl Setup {
             }
         }
         let hydrated = Hydrated::new(config.backend.hydrate_tasks, &config.limits);
-        let audit = Audit::start(&config.audit)?; // last: nothing is begun that fails otherwise
+        let audit = Audit::start(&config.audit, &config.telemetry)?; // last: nothing is begun that fails otherwise
         Ok(Self {
             config: Arc::new(config),
             audit,
@@ -138,10 +140,18 @@ impl Setup {
             own: own.into(),
             callers,
             hydrated,
+            telemetry: None,
             ignored: Arc::default(),
             _watch: watch,
             rooms,
         })
+    }
+
+    /// Its gateways tell what they do.
+    #[must_use]
+    pub fn telling(mut self, telemetry: &Telemetry) -> Self {
+        self.telemetry = Some(telemetry.clone());
+        self
     }
 
     /// All conversations, for who looks after them.
@@ -173,7 +183,9 @@ impl Setup {
     pub fn gateway(&self, follow: Follow, stop: CancellationToken) -> Result<Gateway, BadSetup> {
         let config = &*self.config;
         let mut made: HashMap<String, Arc<Agent>> = HashMap::new();
-        let routes = Routes::new(config, |origin| {
+        let telemetry = self.telemetry.as_ref();
+        let series = |route: &str| telemetry.and_then(|t| t.series(route));
+        let routes = Routes::new(config, series, |origin| {
             if let Some(agent) = made.get(origin) {
                 return Ok::<_, BadSetup>(agent.clone());
             }
@@ -226,6 +238,7 @@ impl Setup {
             last_peer: super::forward::Last::default(),
             budget: self.budget.clone(),
             audit: self.audit.clone(),
+            ears: telemetry.and_then(Telemetry::ears),
             conversations: self.conversations.clone(),
             retries: self.retries.clone(),
             owners: self.owners.clone(),

@@ -22,9 +22,7 @@ impl Inner {
         }
         // First the guard: whom it stops must not keep others from a place by what they ask for afterwards.
         let admitted = self.peers.admit(peer.addr.ip());
-        let begun = self.begin(peer);
-        let full = begun.as_ref().err().copied();
-        let waiting = begun.unwrap_or_default();
+        let (waiting, full) = self.begin(head, peer);
         let fault = match (admitted, full) {
             (Ok(()), None) => return (waiting, None),
             (Ok(()), Some(full)) => no_place(full),
@@ -45,14 +43,18 @@ impl Inner {
         (waiting, Some(Box::new(answer)))
     }
 
-    fn begin(&self, peer: &Peer) -> Result<Waiting, Full> {
-        if !self.audit.is_on() {
-            return Ok(Waiting::default());
+    fn begin(&self, head: &Parts, peer: &Peer) -> (Waiting, Option<Full>) {
+        let hearing = self.ears.as_ref().and_then(|ears| {
+            let begun = ears.begin(head, peer.tls);
+            ears.listen_to(&begun).then(|| (ears.clone(), begun))
+        });
+        if hearing.is_none() && !self.audit.is_on() {
+            return (Waiting::default(), None);
         }
         let ip = peer.addr.ip();
         // Behind a proxy are many, and none of them is known yet.
         let alone = !forward::is_trusted(&self.http.trusted_proxies, ip);
-        self.audit.begin(peer.addr, alone.then_some(ip))
+        self.audit.open(peer.addr, alone.then_some(ip), hearing)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
     agent::Agent,
     config::{Config, Face, Like, Segment, Verb},
     policy::metadata::Rules,
+    telemetry::Series,
 };
 
 /// One way to an agent.
@@ -40,6 +41,8 @@ pub(super) struct Route {
     pub(super) proto_only: bool,
     /// They speak the plain protocol.
     pub(super) plain_face: bool,
+    /// What its calls count.
+    pub(super) series: Option<Arc<Series>>,
 }
 
 /// What is told as settings say: those of a face, and those of all.
@@ -151,9 +154,10 @@ impl Matched<'_> {
 }
 
 impl Routes {
-    /// `agents` gives the connection for a scheme and authority.
+    /// `series` gives a route's numbers by its name, `agents` the connection for a scheme and authority.
     pub(super) fn new<E>(
         config: &Config,
+        series: impl Fn(&str) -> Option<Arc<Series>>,
         mut agents: impl FnMut(&str) -> Result<Arc<Agent>, E>,
     ) -> Result<Self, E> {
         let mut all = vec![];
@@ -163,8 +167,10 @@ impl Routes {
         let by_get = config.backend.subscribe_verb == Verb::Get;
         for r in &config.routes {
             let origin = format!("{}://{}", r.backend.scheme, r.backend.authority);
+            let name: Arc<str> = r.path.to_string().into();
             all.push(Arc::new(Route {
-                name: r.path.to_string().into(),
+                series: series(&name),
+                name,
                 template: r.path.segments().to_vec(),
                 target: r.backend.path.segments().to_vec(),
                 plain: None,
@@ -189,6 +195,7 @@ impl Routes {
         if let Some(url) = &config.backend.url {
             let origin = format!("{}://{}", url.scheme(), url.authority());
             all.push(Arc::new(Route {
+                series: series("/"),
                 name: "/".into(),
                 template: vec![],
                 target: vec![],
@@ -333,10 +340,14 @@ mod tests {
 
     fn routes(yaml: &str) -> Routes {
         let config = Config::parse(yaml, Overrides::default()).unwrap();
-        Routes::new(&config, |origin| {
-            let settings = Settings::new(Origin::parse(origin)?.0);
-            Agent::new(&settings, Room::new(&settings)).map(Arc::new)
-        })
+        Routes::new(
+            &config,
+            |_| None,
+            |origin| {
+                let settings = Settings::new(Origin::parse(origin)?.0);
+                Agent::new(&settings, Room::new(&settings)).map(Arc::new)
+            },
+        )
         .unwrap()
     }
 

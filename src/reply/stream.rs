@@ -126,7 +126,7 @@ where
             voice: Voice {
                 to,
                 speech,
-                lost: 0,
+                lost: vec![],
             },
             held: None,
             opening: Opening::Any,
@@ -336,7 +336,7 @@ where
             let settling = self.permit.seen(&seen, data);
             wait_for(settling, &mut self.settling);
             self.record.event(&seen);
-            self.record.lost(std::mem::take(&mut self.voice.lost));
+            self.record.lost(&std::mem::take(&mut self.voice.lost));
             self.voice.to.learn = self.permit.learns() || self.record.learns();
             if self.voice.waits(&seen) {
                 out.truncate(start);

@@ -9,11 +9,24 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 /// How many may go on at once, over all workers.
-pub(super) struct Room(Arc<Semaphore>);
+#[derive(Clone, Debug)]
+pub(super) struct Room {
+    places: Arc<Semaphore>,
+    most: usize,
+}
 
 impl Room {
     pub(super) fn new(limit: usize) -> Self {
-        Self(Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))))
+        let most = limit.min(Semaphore::MAX_PERMITS);
+        Self {
+            places: Arc::new(Semaphore::new(most)),
+            most,
+        }
+    }
+
+    /// How many go on.
+    pub(super) fn taken(&self) -> usize {
+        self.most - self.places.available_permits()
     }
 }
 
@@ -27,7 +40,7 @@ pub struct Followers {
 impl Followers {
     pub(super) fn new(room: &Room) -> Self {
         Self {
-            room: Arc::clone(&room.0),
+            room: Arc::clone(&room.places),
             tracker: TaskTracker::new(),
         }
     }

@@ -22,7 +22,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     thread,
     time::Duration,
@@ -120,6 +120,10 @@ struct Shared {
     held: Mutex<Held>,
     /// What was used or given back, and the store was never told.
     lost: AtomicU64,
+    /// The store is there.
+    here: AtomicBool,
+    /// Slots that this process holds, as of the last tick.
+    slots: AtomicUsize,
     /// Tests let the store's clock go ahead.
     shift: AtomicU64,
 }
@@ -211,6 +215,8 @@ impl Redis {
             news: Notify::new(),
             held: Mutex::default(),
             lost: AtomicU64::new(0),
+            here: AtomicBool::new(false),
+            slots: AtomicUsize::new(0),
             shift: AtomicU64::new(shift),
         });
         let this = Self {
@@ -221,6 +227,16 @@ impl Redis {
             ended: Mutex::new(Some(ended)),
         };
         (this, asked, ends)
+    }
+
+    /// Whether the store is there.
+    pub fn is_up(&self) -> bool {
+        self.shared.here.load(Relaxed)
+    }
+
+    /// Conversations that this process holds.
+    pub fn held(&self) -> usize {
+        self.shared.slots.load(Relaxed)
     }
 
     /// Lets what ended get into the store, and ends the task. For the end of a process, within that time.

@@ -14,6 +14,7 @@ use std::{
 
 pub mod agent;
 pub mod client;
+pub mod collector;
 pub mod desk;
 pub mod gateway;
 pub mod issuer;

@@ -35,6 +35,9 @@ impl Writer {
         });
         let mut text = serde_json::to_vec(&line).expect("it has no key that is not a string");
         text.push(b'\n');
+        if let Some(otlp) = self.otlp.as_ref().filter(|otlp| !otlp.is_behind()) {
+            otlp.push(text.clone(), vec![]);
+        }
         if self.lines_to_stdout {
             self.stdout.push(&text); // else it could stand within a line
             match self.stdout.write() {

@@ -17,6 +17,7 @@ fn open(place: &TempDir, sync: bool) -> Writer {
         folder: Some(place.path().join("log")),
         key_file: key_file.clone(),
         stdout: false,
+        otlp: None,
     };
     let times = Times {
         flush: Duration::from_millis(2),
@@ -27,7 +28,7 @@ fn open(place: &TempDir, sync: bool) -> Writer {
     };
     let key = Arc::new(Key::read(&key_file).unwrap());
     let null = File::options().write(true).open("/dev/null").unwrap();
-    Writer::open(&outlets, null, times, true, key, Arc::new(Queue::new(4))).unwrap()
+    Writer::open(outlets, null, times, true, key, Arc::new(Queue::new(4))).unwrap()
 }
 
 /// One without a folder, whose stdout is a pipe.
@@ -37,6 +38,7 @@ fn piped(lines_too: bool) -> (Writer, PipeReader) {
         folder: None,
         key_file: PathBuf::new(),
         stdout: lines_too,
+        otlp: None,
     };
     let times = Times {
         flush: Duration::from_millis(2),
@@ -47,7 +49,7 @@ fn piped(lines_too: bool) -> (Writer, PipeReader) {
     };
     let (key, queue) = (Key::new(&[b'k'; 32]), Queue::new(4));
     let stdout = File::from(OwnedFd::from(stdout));
-    let writer = Writer::open(&outlets, stdout, times, true, key.into(), queue.into());
+    let writer = Writer::open(outlets, stdout, times, true, key.into(), queue.into());
     (writer.unwrap(), reader)
 }
 

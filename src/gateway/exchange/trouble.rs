@@ -23,6 +23,7 @@ impl Exchange {
                 hold.grow(more)
             })
             .await;
+        self.record.agent_ended();
         let text = text.ok().and_then(|t| String::from_utf8(t.into()).ok());
         let text = text.filter(|t| json || t.trim_start().starts_with('{'));
         let mut fault = match &text {

@@ -129,6 +129,7 @@ impl Ways {
         let writes = |rules: &[MetadataRule]| !rules.is_empty();
         let named = config.admin.is_some()
             || config.audit.is_on()
+            || config.access_log
             || config.ownership.is_on()
             || !config.limits.rules.is_empty()
             || writes(&config.metadata)

@@ -37,7 +37,7 @@ where
                 self.proven(true);
                 wait_for(self.permit.seen(&seen, &data), &mut self.settling);
                 self.record.event(&seen);
-                self.record.lost(std::mem::take(&mut self.voice.lost));
+                self.record.lost(&std::mem::take(&mut self.voice.lost));
                 Step::End
             }
             Err(fault) if fault.kind == Kind::InvalidAgentResponse => {

@@ -5,7 +5,7 @@ use crate::a2a::{
     Dialect, Fault, Version,
     answer::{self, Seen},
     reply::ReplyTo,
-    shape::{Options, State},
+    shape::{Loss, Options, State},
 };
 
 /// What a stream goes by.
@@ -29,8 +29,8 @@ pub struct Speech {
 pub(super) struct Voice {
     pub(super) to: ReplyTo,
     pub(super) speech: Arc<Speech>,
-    /// Members that events lost.
-    pub(super) lost: usize,
+    /// What events lost.
+    pub(super) lost: Vec<Loss>,
 }
 
 impl Voice {
@@ -45,7 +45,6 @@ impl Voice {
         let mut losses = vec![];
         let (to, from, options) = (&mut self.to, self.speech.from, &self.speech.options);
         let seen = answer::event(to, from, data, last, options, &mut losses, out)?;
-        self.lost += losses.len();
         for loss in &losses {
             tracing::debug!(
                 path = loss.label(),
@@ -53,6 +52,7 @@ impl Voice {
                 "lost in a stream event"
             );
         }
+        self.lost.append(&mut losses);
         Ok(seen)
     }
 
@@ -63,9 +63,9 @@ impl Voice {
         last: bool,
         out: &mut Vec<u8>,
     ) -> Result<Seen, Fault> {
-        let counted = self.lost;
+        let counted = self.lost.len();
         let seen = self.say(data, last, out);
-        self.lost = counted;
+        self.lost.truncate(counted);
         seen
     }
 

@@ -59,6 +59,11 @@ impl Table {
         }
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
     pub(super) fn now(&self) -> Millis {
         let since = self.began.elapsed().as_millis();
         Millis::try_from(since).unwrap_or(Millis::MAX / 4)

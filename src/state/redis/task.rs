@@ -9,7 +9,11 @@
 //!   └─────────────────────────────────────────────────────────┘
 //! ```
 //! It begins in `PuttingBack`, without a connection: nobody is served until the first attempt ended.
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 
 use futures_util::{
     FutureExt as _, StreamExt as _,
@@ -224,6 +228,7 @@ impl Task {
         while !self.is_over() {
             self.tell();
             self.here_if_all_is_back();
+            shared.slots.store(self.table.len(), Relaxed);
             let serves = self.ends.is_none() && self.flying.len() < WINDOW;
             let serves = serves && self.stand != Stand::PuttingBack;
             tokio::select! {

@@ -1,4 +1,6 @@
 //! Whether the store is there: connecting, putting back, going away.
+use std::sync::atomic::Ordering::Relaxed;
+
 use futures_util::FutureExt as _;
 use redis::RedisResult;
 
@@ -38,6 +40,7 @@ impl Task {
         }
         if self.flying.is_empty() && self.table.is_quiet() && self.sent.is_quiet() {
             self.stand = Stand::Here;
+            self.shared.here.store(true, Relaxed);
             if std::mem::take(&mut self.said) {
                 tracing::info!(store = %self.address, "the state store is back, and has what is in flight here");
             } else {
@@ -49,6 +52,7 @@ impl Task {
     pub(super) fn away(&mut self, error: &dyn std::fmt::Display) {
         self.link = None;
         self.stand = Stand::Away;
+        self.shared.here.store(false, Relaxed);
         self.table.wait_no_more();
         self.sent.wait();
         if !std::mem::replace(&mut self.said, true) {
