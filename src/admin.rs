@@ -12,7 +12,6 @@ mod token;
 
 use std::convert::Infallible;
 use std::io::{Error, Result};
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +27,7 @@ pub use callers::callers;
 pub use conversations::{conversations, release};
 pub use limits::limits;
 
-use crate::server::{self, Peer, Running, Service, Settings};
+use crate::server::{self, Listen, Peer, Running, Service, Settings};
 
 /// How long a probe may take to say what it wants, or may stay silent.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -136,7 +135,7 @@ impl Route {
 }
 
 /// Serves `routes` at `listen`, if it is to be served at all.
-pub fn start(listen: Option<SocketAddr>, routes: Vec<Route>) -> Result<Option<Running>> {
+pub fn start(listen: Option<Listen>, routes: Vec<Route>) -> Result<Option<Running>> {
     let Some(listen) = listen else {
         return Ok(None);
     };
@@ -232,6 +231,8 @@ mod tests {
     use std::net::TcpStream;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+    use std::net::SocketAddr;
+
     use super::*;
 
     fn ask(addr: SocketAddr, line: &str) -> String {
@@ -256,7 +257,7 @@ mod tests {
             }
             Ok(())
         };
-        let listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
         let routes = vec![Route::live(), Route::ready(ready)];
         let running = start(listen, routes).unwrap().unwrap();
         let addr = running.local_addr;

@@ -26,6 +26,7 @@ mod recorded;
 mod routes;
 mod suited;
 mod telling;
+mod tls;
 mod under_way;
 mod well_known;
 
@@ -53,6 +54,7 @@ use crate::{
         callers::Callers, conversation::Conversations, limits, owner::Owners, retry::Retries,
     },
     reply::{Reply, Speech},
+    tls::Certificate,
 };
 
 /// Who is on the other end of a connection.
@@ -62,6 +64,8 @@ pub struct Peer {
     pub addr: SocketAddr,
     /// Whether the connection is encrypted.
     pub tls: bool,
+    /// The certificate that it has shown.
+    pub certificate: Option<Arc<Certificate>>,
 }
 
 /// Answers calls. One for each worker; cloning it is cheap.

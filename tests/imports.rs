@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("a2a", &["json"]),
     ("admin", &["audit", "policy", "server", "state"]),
-    ("agent", &[]),
+    ("agent", &["tls"]),
     ("audit", &["a2a", "config", "policy"]),
     ("budget", &[]),
     ("card", &["a2a", "agent", "config", "follow"]),
@@ -21,7 +21,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "gateway",
         &[
             "a2a", "agent", "audit", "budget", "card", "config", "follow", "json", "kept",
-            "policy", "reply", "state", "watch",
+            "policy", "reply", "state", "tls", "watch",
         ],
     ),
     ("json", &[]),
@@ -34,9 +34,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "a2a", "agent", "audit", "budget", "follow", "policy", "sse", "state",
         ],
     ),
-    ("server", &[]),
+    ("server", &["tls"]),
     ("sse", &[]),
     ("state", &[]),
+    ("tls", &["watch"]),
     ("translate", &["a2a", "cli", "json"]),
     ("watch", &[]),
 ];

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::tls;
+
 /// Why there is no answer, or no whole one. The text is for the log, not for the caller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -53,6 +55,14 @@ impl Error {
         }
     }
 
+    /// What it means that a connection broke while an answer was waited for.
+    pub(super) fn of_answer(error: hyper::Error) -> Self {
+        match tls::is_refusal(&error) {
+            Some(advice) => Self::Unreachable(format!("{}; {advice}", chain(&error))),
+            None => error.into(),
+        }
+    }
+
     /// The request names something that HTTP/2 cannot carry.
     pub(super) fn unsendable(cause: impl std::error::Error) -> Self {
         Self::Broken {
@@ -82,11 +92,8 @@ pub enum BadSettings {
         /// What is wrong with it.
         reason: String,
     },
-    /// The certificates to trust cannot be had.
-    #[error("trusted certificates: {0}")]
-    Roots(String),
     /// TLS cannot be set up.
-    #[error("TLS: {0}")]
+    #[error("TLS with agents: {0}")]
     Tls(String),
 }
 

@@ -104,7 +104,10 @@ impl Link {
             },
             // It came whole, but it was not HTTP: the next answer would be no better.
             None if error.is_parse() => Failed::Final(error.into()),
-            None => Failed::Broken(error.into()),
+            None => match Error::of_answer(error) {
+                error @ Error::Unreachable(_) => Failed::Final(error),
+                error => Failed::Broken(error),
+            },
         })
     }
 

@@ -31,6 +31,7 @@ use crate::{
         caller::Caller,
     },
     reply::Proof,
+    tls::Certificate,
 };
 
 /// How often a key that nobody knows, or a signature that fits no key, makes the gateway ask the issuer again: anybody
@@ -124,6 +125,14 @@ impl Auth {
                     }
                     met
                 }
+                Way::Certificates(names) => shown.certificate(peer).and_then(|certificate| {
+                    let caller = certificate.memo(names.id, || names.caller(certificate.names()));
+                    let more = More {
+                        leash: Leash::Certificate(certificate.clone()),
+                        ..More::default()
+                    };
+                    (*caller).clone().map(|caller| Met::with(caller, more))
+                }),
                 Way::Tokens(issuer) => match shown.look(fields, &header::AUTHORIZATION) {
                     Some(token) => {
                         let fetch = fetch.as_deref();
@@ -295,6 +304,12 @@ impl Auth {
     /// Who was let in otherwise than by passing through has shown all that the other fields of keys are for; only
     /// `Authorization` may hold what the agent wants to see.
     pub(super) fn keep_back(&self, met: &Met, fields: &mut HeaderMap) {
+        if self.ways.certificates {
+            // Which certificate somebody has shown is for the gateway to know: a field that says so is made up.
+            for name in &CERTIFICATES {
+                fields.remove(name);
+            }
+        }
         let mut keys = self.ways.key_fields().peekable();
         if self.ways.own {
             for name in &CREDENTIALS {
@@ -339,11 +354,24 @@ impl Auth {
     }
 }
 
+/// Fields in which proxies tell of certificates (RFC 9440, Envoy).
+const CERTIFICATES: [HeaderName; 3] = [
+    HeaderName::from_static("client-cert"),
+    HeaderName::from_static("client-cert-chain"),
+    HeaderName::from_static("x-forwarded-client-cert"),
+];
+
 const NONE: &str = "a credential is needed";
 const WRONG: &str = "the credential is not valid";
 const EXPIRED: &str = "the credential has expired";
 
 impl Shown {
+    fn certificate<'p>(&mut self, peer: &'p Peer) -> Option<&'p Arc<Certificate>> {
+        let certificate = peer.certificate.as_ref()?;
+        self.any = true;
+        certificate.is_good().then_some(certificate)
+    }
+
     fn look<'f>(&mut self, fields: &'f HeaderMap, name: &HeaderName) -> Option<&'f str> {
         let text = auth::shown(fields, name)?;
         self.any = true;
@@ -381,6 +409,8 @@ pub(super) fn caller(peer: &Peer) -> Caller {
 enum Challenge {
     Bearer,
     ApiKey,
+    /// No scheme is registered that says so, and a 401 needs one.
+    Certificate,
 }
 
 impl Challenge {
@@ -389,6 +419,7 @@ impl Challenge {
             (Self::Bearer, false) => "Bearer realm=\"a2a-gateway\"",
             (Self::Bearer, true) => "Bearer realm=\"a2a-gateway\", error=\"invalid_token\"",
             (Self::ApiKey, _) => "ApiKey realm=\"a2a-gateway\"",
+            (Self::Certificate, _) => "ClientCertificate realm=\"a2a-gateway\"",
         })
     }
 }

@@ -1,0 +1,1 @@
+//! Files that change, and names.
