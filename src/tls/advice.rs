@@ -12,7 +12,8 @@ pub fn advice(error: &io::Error) -> Option<&'static str> {
             Bad::NotValidForName | Bad::NotValidForNameContext { .. } => {
                 "set backend.server_name to a name that the agent's certificate has, if it is the right agent"
             }
-            Bad::UnknownIssuer => {
+            // The latter where another authority has the same name.
+            Bad::UnknownIssuer | Bad::BadSignature => {
                 "the agent's certificate is of an authority that is not trusted: put the authority's certificate into \
                  backend.ca_file, if it is the right agent"
             }
