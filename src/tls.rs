@@ -13,7 +13,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-pub use advice::{advice, is_refusal};
+pub use advice::{advice, refusal};
 pub use certificate::Certificate;
 pub use client::{Client, Roots};
 pub use server::{ClientCertificates, Server, Settings};

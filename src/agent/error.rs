@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::tls;
-
 /// Why there is no answer, or no whole one. The text is for the log, not for the caller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -52,14 +50,6 @@ impl Error {
         Self::Broken {
             sent: true,
             cause: cause.into(),
-        }
-    }
-
-    /// What it means that a connection broke while an answer was waited for.
-    pub(super) fn of_answer(error: hyper::Error) -> Self {
-        match tls::is_refusal(&error) {
-            Some(advice) => Self::Unreachable(format!("{}; {advice}", chain(&error))),
-            None => error.into(),
         }
     }
 

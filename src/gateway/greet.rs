@@ -304,11 +304,9 @@ impl Auth {
     /// Who was let in otherwise than by passing through has shown all that the other fields of keys are for; only
     /// `Authorization` may hold what the agent wants to see.
     pub(super) fn keep_back(&self, met: &Met, fields: &mut HeaderMap) {
-        if self.ways.certificates {
-            // Which certificate somebody has shown is for the gateway to know: a field that says so is made up.
-            for name in &CERTIFICATES {
-                fields.remove(name);
-            }
+        // Which certificate somebody has shown is for the gateway to know: a field that says so is made up.
+        for name in self.ways.told {
+            fields.remove(name);
         }
         let mut keys = self.ways.key_fields().peekable();
         if self.ways.own {
@@ -353,13 +351,6 @@ impl Auth {
         Some(Box::new(move |good| ways.told(&mark, good)))
     }
 }
-
-/// Fields in which proxies tell of certificates (RFC 9440, Envoy).
-const CERTIFICATES: [HeaderName; 3] = [
-    HeaderName::from_static("client-cert"),
-    HeaderName::from_static("client-cert-chain"),
-    HeaderName::from_static("x-forwarded-client-cert"),
-];
 
 const NONE: &str = "a credential is needed";
 const WRONG: &str = "the credential is not valid";

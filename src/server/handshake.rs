@@ -105,7 +105,8 @@ pub(super) async fn shake(
             }
             match agreed.as_mut().poll(cx) {
                 Poll::Pending if state.is_leaving() => Poll::Ready(None),
-                agreed => agreed.map(Some),
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(agreed) => Poll::Ready(Some(agreed)),
             }
         })
         .await
@@ -134,7 +135,7 @@ async fn agree(mut io: TcpStream, peer: &mut Peer, tls: &tls::Server) -> Result<
     // A TLS record begins with 22, a method with a letter.
     if first[0].is_ascii_uppercase() {
         let mut rest = vec![0; REST];
-        io.read(&mut rest).await?;
+        let _some = io.read(&mut rest).await?;
         io.write_all(PLAIN).await?;
         io.shutdown().await?;
         return Err(Error::other(

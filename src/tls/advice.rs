@@ -36,7 +36,7 @@ const REFUSED: &str = "the agent wants a certificate from the gateway, or anothe
 
 /// Whether the agent broke off since it does not take the gateway's certificate, or the lack of one. By TLS 1.3 it says
 /// so only after we may have sent something; it has not read that.
-pub fn is_refusal(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+pub fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
     let mut next = Some(error);
     while let Some(error) = next {
         let inner = error

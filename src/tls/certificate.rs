@@ -112,9 +112,9 @@ impl Certificate {
         {
             return kept;
         }
-        let made = Arc::new(make());
-        *memo = Some((who, made.clone()));
-        made
+        let fresh = Arc::new(make());
+        *memo = Some((who, fresh.clone()));
+        fresh
     }
 }
 

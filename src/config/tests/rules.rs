@@ -313,6 +313,10 @@ fn tls_says_what_belongs_together() {
         let told = wrong(&with(more));
         assert!(told.contains(says), "{more}\n{told}");
     }
+}
+
+#[test]
+fn tls_with_agents_says_what_belongs_together() {
     for (backend, says) in [
         (
             "client_cert_file: /c",
@@ -348,6 +352,12 @@ fn tls_says_what_belongs_together() {
     assert!(told.contains("more than one origin"), "{told}");
     let agent = good("backend: {url: 'unix:/run/a.sock'}\n").backend;
     assert_eq!(agent.place().as_deref(), Some("unix:/run/a.sock"));
+}
+
+#[test]
+fn names_in_certificates_have_the_parts_that_are_asked_for() {
+    let with = |more: &str| format!("{AGENT}{more}\n");
+    let pair = "cert_file: /c, key_file: /k";
     for (names, says) in [
         ("names: ['A.b']", "names[0]: line 3: expected spiffe://"),
         (

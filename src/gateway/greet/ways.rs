@@ -18,6 +18,12 @@ use crate::{
     watch::{Look, Watched},
 };
 
+/// Fields in which proxies tell of certificates (RFC 9440, Envoy).
+static CERTIFICATES: [HeaderName; 3] = [
+    HeaderName::from_static("client-cert"),
+    HeaderName::from_static("client-cert-chain"),
+    HeaderName::from_static("x-forwarded-client-cert"),
+];
 /// A field has no more words than these that could be keys.
 const WORDS: usize = 64;
 
@@ -30,8 +36,8 @@ pub(in crate::gateway) struct Ways {
     pub(super) nobody_cares: bool,
     /// Whether the gateway shows the agent a credential of its own.
     pub(super) own: bool,
-    /// Whether clients are asked for certificates.
-    pub(super) certificates: bool,
+    /// Fields that tell of certificates, where clients are asked for some.
+    pub(super) told: &'static [HeaderName],
     pub(super) passing: Passing,
     /// By which their names are made.
     pub(super) secret: Shared,
@@ -148,10 +154,10 @@ impl Ways {
             named,
             nobody_cares: passes && !named,
             own: config.backend.credentials.is_some(),
-            certificates: config
-                .tls
-                .as_ref()
-                .is_some_and(|tls| tls.client_certificates.mode != config::Asks::Off),
+            told: match &config.tls {
+                Some(tls) if tls.client_certificates.mode != config::Asks::Off => &CERTIFICATES,
+                Some(_) | None => &[],
+            },
             passing: Passing::default(),
             secret,
             challenges,
