@@ -214,6 +214,11 @@ impl Connected {
         self.io.flush()
     }
 
+    pub(super) fn write(&mut self, text: &str) {
+        self.io.write_all(text.as_bytes()).unwrap();
+        self.io.flush().unwrap();
+    }
+
     pub(super) fn head(&mut self) -> io::Result<String> {
         self.until("\r\n\r\n")
             .map(|head| head.replace("\r\n", "\n"))

@@ -5,7 +5,7 @@ use super::{
     pki::{Authority, Issued},
 };
 use crate::support::{
-    agent::Agent,
+    agent::{Agent, Log},
     until,
     words::{J10, R10, WORKING, result},
 };
@@ -54,7 +54,7 @@ fn bad_certificates_are_refused_whether_required_or_not() {
 #[test]
 fn what_is_revoked_is_refused_also_on_old_connections_and_streams_end() {
     let agent = Agent::start();
-    let house = House::before(agent.addr, Default::default(), &asked("required"), WAY);
+    let house = House::before(agent.addr, Log::default(), &asked("required"), WAY);
     let (bad, good) = (
         house.vouches.issue(&[NAME]),
         house.vouches.issue(&["a.example"]),

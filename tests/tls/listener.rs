@@ -148,6 +148,12 @@ fn half_a_handshake_and_silence_are_closed_in_time() {
         ended = io.write_all(&[*hello.next().unwrap()]).is_err()
             || !matches!(io.read(&mut [0; 64]), Err(e) if e.kind() == std::io::ErrorKind::WouldBlock);
     }
+    // Half a request head, after a whole handshake.
+    let begun = Instant::now();
+    let mut connected = house.stranger().connect(house.addr()).unwrap();
+    connected.write("POST / HTTP/1.1\r\nhost: ");
+    assert!(connected.is_ended());
+    assert!(begun.elapsed().as_secs() < 5);
     // One that has shaken hands has its own time to say something.
     let mut connected = house.stranger().connect(house.addr()).unwrap();
     connected.begin("GET /slow", "", "").unwrap();
