@@ -79,7 +79,7 @@ fn main() {
 fn settings(agent: SocketAddr) -> Config {
     let overrides = Overrides {
         backend: Some(format!("http://{agent}")),
-        listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
+        listen: Some(SocketAddr::from(([127, 0, 0, 1], 0)).into()),
         binding: Some(a2a_gateway::config::Binding::Rest),
         ..Overrides::default()
     };

@@ -13,7 +13,6 @@ mod token;
 
 use std::convert::Infallible;
 use std::io::{Error, Result};
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +29,7 @@ pub use conversations::{conversations, release};
 pub use limits::limits;
 pub use metrics::metrics;
 
-use crate::server::{self, Peer, Running, Service, Settings};
+use crate::server::{self, Listen, Peer, Running, Service, Settings};
 
 /// How long a probe may take to say what it wants, or may stay silent.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -138,7 +137,7 @@ impl Route {
 }
 
 /// Serves `routes` at `listen`, if it is to be served at all.
-pub fn start(listen: Option<SocketAddr>, routes: Vec<Route>) -> Result<Option<Running>> {
+pub fn start(listen: Option<Listen>, routes: Vec<Route>) -> Result<Option<Running>> {
     let Some(listen) = listen else {
         return Ok(None);
     };
@@ -234,6 +233,8 @@ mod tests {
     use std::net::TcpStream;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+    use std::net::SocketAddr;
+
     use super::*;
 
     fn ask(addr: SocketAddr, line: &str) -> String {
@@ -258,7 +259,7 @@ mod tests {
             }
             Ok(())
         };
-        let listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
         let routes = vec![Route::live(), Route::ready(ready)];
         let running = start(listen, routes).unwrap().unwrap();
         let addr = running.local_addr;

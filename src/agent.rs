@@ -42,6 +42,8 @@ use link::{Failed, Link};
 use room::Pool;
 use streams::Lines;
 
+use crate::tls;
+
 /// Fresh connections that may turn out closed before anything was written, in one exchange. An agent that
 /// accepts and closes at once would otherwise keep us dialling until the deadline.
 const FRESH_TRIES: usize = 2;
@@ -71,8 +73,12 @@ pub struct Settings {
     pub max_head: usize,
     /// The most header fields in a response.
     pub max_headers: usize,
-    /// More certificates to trust, in PEM, besides the system's.
-    pub ca_file: Option<PathBuf>,
+    /// Whom to trust and what to show by TLS; without it, whom the system trusts, and nothing.
+    pub tls: Option<tls::Client>,
+    /// The name that its certificate has to have, where it is not its host's.
+    pub server_name: Option<String>,
+    /// The socket in the file system by which it is reached, whatever its host is.
+    pub socket: Option<PathBuf>,
 }
 
 impl Settings {
@@ -87,7 +93,9 @@ impl Settings {
             idle: Duration::from_mins(1),
             max_head: 64 * 1024,
             max_headers: PARSER_HEADERS,
-            ca_file: None,
+            tls: None,
+            server_name: None,
+            socket: None,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use crate::config::{Binding, Level, Overrides, Version};
+use crate::config::{Binding, Level, Listen, Overrides, Version};
 
 /// Lets A2A clients of any version and binding talk to one agent.
 #[derive(Clone, Debug, Parser)]
@@ -53,9 +53,9 @@ pub struct Serve {
     /// The address of the agent.
     #[arg(long, value_name = "URL", env = "A2A_GATEWAY_BACKEND")]
     pub backend: Option<String>,
-    /// The address and port to listen on.
+    /// The address and port to listen on, or unix: and the path of a socket.
     #[arg(long, value_name = "ADDR", env = "A2A_GATEWAY_LISTEN")]
-    pub listen: Option<SocketAddr>,
+    pub listen: Option<Listen>,
     /// The address clients know the gateway by.
     #[arg(long, value_name = "URL", env = "A2A_GATEWAY_PUBLIC_URL")]
     pub public_url: Option<String>,
@@ -67,7 +67,7 @@ pub struct Serve {
     pub backend_version: Option<Version>,
     /// The address and port for probes and metrics.
     #[arg(long, value_name = "ADDR", env = "A2A_GATEWAY_ADMIN")]
-    pub admin: Option<SocketAddr>,
+    pub admin: Option<Listen>,
     /// Threads that serve; 0 is one for each core.
     #[arg(long, value_name = "N", env = "A2A_GATEWAY_WORKERS")]
     pub workers: Option<usize>,
@@ -194,11 +194,11 @@ impl From<&Serve> for Overrides {
     fn from(said: &Serve) -> Self {
         Self {
             backend: said.backend.clone(),
-            listen: said.listen,
+            listen: said.listen.clone(),
             public_url: said.public_url.clone(),
             binding: said.backend_binding,
             version: said.backend_version,
-            admin: said.admin,
+            admin: said.admin.clone(),
             workers: said.workers,
             log: said.log,
         }
@@ -268,8 +268,11 @@ mod tests {
             (Some(Binding::Rest), Some(Version::V03))
         );
         assert_eq!((over.workers, over.log), (Some(2), Some(Level::Off)));
-        assert_eq!(over.listen.map(|address| address.port()), Some(80));
-        assert_eq!(over.admin.map(|address| address.port()), Some(81));
+        assert_eq!(over.listen, "[::]:80".parse().ok());
+        assert_eq!(
+            over.admin.map(|at| at.to_string().ends_with(":81")),
+            Some(true)
+        );
     }
 
     #[test]
@@ -344,7 +347,7 @@ mod tests {
         let is_blank = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
         let said = serve(&["--listen", "127.0.0.1:8"], is_blank).expect("blank ones are not read");
         assert_eq!(said.backend.as_deref(), Some("http://variable"));
-        assert_eq!(said.listen.map(|address| address.port()), Some(8));
+        assert_eq!(said.listen, "127.0.0.1:8".parse().ok());
         assert_eq!((said.workers, said.log), (None, None));
         assert!(serve(&[], |_| false).is_err());
     }

@@ -7,7 +7,6 @@
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -29,14 +28,15 @@ mod sections;
 mod telemetry;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod tree;
 mod units;
 mod url;
 
 pub use self::audit::{Audit, Capture, Keep, OnFull};
 pub use self::auth::{
-    Algorithm, ApiKeys, Credentials, Jwt, Key, Oauth2, Realm, SecretHeader, Way, keys, realms,
-    variable,
+    Algorithm, ApiKeys, Certificates, Credentials, Jwt, Key, Oauth2, Pattern, Realm, SecretHeader,
+    Way, keys, realms, trust_domain, variable,
 };
 pub use self::bounds::Limits;
 pub use self::conversations::{
@@ -54,6 +54,7 @@ pub use self::sections::{
     PushMode, RestDialect, RestPaths, Stream, Verb, Version,
 };
 pub use self::telemetry::{Logs, Metrics, Otlp, Share, Telemetry, Traces};
+pub use self::tls::{Asks, ClientCertificates, Listen, MinVersion, Tls};
 pub use self::url::BaseUrl;
 
 /// A settings file is a few kilobytes; beyond this it is some other file.
@@ -63,11 +64,13 @@ const MAX_FILE: usize = 1024 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Where clients connect.
-    pub listen: SocketAddr,
+    pub listen: Listen,
+    /// How they do so by TLS, if they do.
+    pub tls: Option<Tls>,
     /// The address clients know us by; without one it follows from each request.
     pub public_url: Option<BaseUrl>,
     /// Where probes and metrics are served, if anywhere.
-    pub admin: Option<SocketAddr>,
+    pub admin: Option<Listen>,
     /// The file that holds the token of the admin address, if there is one.
     pub admin_token_file: Option<PathBuf>,
     /// Threads that serve, at least one.
@@ -127,6 +130,8 @@ pub struct Config {
 pub struct Backend {
     /// Its address; absent only where there are routes, or in a file read by [`check`].
     pub url: Option<BaseUrl>,
+    /// The socket in the file system by which it is reached, whatever the address says.
+    pub socket: Option<PathBuf>,
     /// The binding it speaks.
     pub binding: Binding,
     /// The version it speaks.
@@ -151,6 +156,14 @@ pub struct Backend {
     pub ignores_configuration: bool,
     /// Certificates to trust beside the system's, as PEM.
     pub ca_file: Option<PathBuf>,
+    /// Whether the system's count at all.
+    pub system_roots: bool,
+    /// The certificate that the gateway shows, as PEM.
+    pub client_cert_file: Option<PathBuf>,
+    /// Its key.
+    pub client_key_file: Option<PathBuf>,
+    /// The name that its certificate has to have, where that is not the host's.
+    pub server_name: Option<String>,
     /// Where its card is, below its host.
     pub card_path: String,
     /// Whether a stream is read to its end after its client left.
@@ -200,7 +213,7 @@ pub struct Overrides {
     /// `backend.url`
     pub backend: Option<String>,
     /// `listen`
-    pub listen: Option<SocketAddr>,
+    pub listen: Option<Listen>,
     /// `public_url`
     pub public_url: Option<String>,
     /// `backend.binding`
@@ -208,7 +221,7 @@ pub struct Overrides {
     /// `backend.version`
     pub version: Option<Version>,
     /// `admin`
-    pub admin: Option<SocketAddr>,
+    pub admin: Option<Listen>,
     /// `workers`
     pub workers: Option<usize>,
     /// `log`

@@ -27,6 +27,7 @@ mod recorded;
 mod routes;
 mod suited;
 mod telling;
+mod tls;
 mod under_way;
 mod well_known;
 
@@ -56,6 +57,7 @@ use crate::{
     },
     reply::{Reply, Speech},
     telemetry::Ears,
+    tls::Certificate,
 };
 
 /// Who is on the other end of a connection.
@@ -65,6 +67,8 @@ pub struct Peer {
     pub addr: SocketAddr,
     /// Whether the connection is encrypted.
     pub tls: bool,
+    /// The certificate that it has shown.
+    pub certificate: Option<Arc<Certificate>>,
 }
 
 /// Answers calls. One for each worker; cloning it is cheap.

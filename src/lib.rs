@@ -8,12 +8,12 @@
 //! fails becomes an answer in the client's dialect ([`a2a::reply`]).
 //!
 //! # Who may use whom
-//! Imports go down only, and `tests/imports.rs` checks it: [`json`], [`sse`], [`agent`], [`budget`], [`follow`],
-//! [`kept`], [`watch`] and [`state`] use nothing of ours (but `kept`, which is followed); [`a2a`] uses `json` and
-//! `sse` and does no I/O; [`policy`] uses `a2a` and `state`; [`telemetry`] uses `a2a`, `agent` and
-//! `watch`; [`audit`] uses `a2a`, `policy` and `telemetry`; [`reply`] uses these,
-//! `sse` and `budget`; [`gateway`] and [`card`] use all of them; [`server`] knows none of
-//! them; [`run`] puts the parts together.
+//! Imports go down only, and `tests/imports.rs` checks it: [`json`], [`sse`], [`budget`], [`follow`], [`kept`],
+//! [`watch`] and [`state`] use nothing of ours (but `kept`, which is followed); [`tls`] uses `watch`, and [`agent`] and
+//! [`server`] use `tls` and nothing else; [`a2a`] uses `json` and
+//! `sse` and does no I/O; [`policy`] uses `a2a` and `state`; [`telemetry`] uses `a2a`, `agent`, `tls` and `watch`;
+//! [`audit`] uses `a2a`, `policy` and `telemetry`; [`reply`] uses these, `sse` and `budget`; [`gateway`] and [`card`]
+//! use all of them; [`run`] puts the parts together.
 pub mod a2a;
 pub mod admin;
 pub mod agent;
@@ -35,5 +35,6 @@ pub mod server;
 pub mod sse;
 pub mod state;
 pub mod telemetry;
+pub mod tls;
 pub mod translate;
 pub mod watch;

@@ -18,13 +18,15 @@ use crate::{
     admin,
     audit::{Audit, Recorded},
     budget::Budget,
-    config::{BaseUrl, Config},
+    config::{self, BaseUrl, Config},
     demo,
     gateway::{self, Gateway, Setup},
     policy::{conversation::Conversations, limits::Limits},
     reply::Reply,
     server::{self, Running, Worker},
     telemetry::Telemetry,
+    tls,
+    watch::Watch,
 };
 
 /// How long the state store may take to hear what ended, when the gateway ends.
@@ -47,6 +49,7 @@ impl server::Service for Gateway {
         let peer = gateway::Peer {
             addr: peer.addr,
             tls: peer.tls,
+            certificate: peer.certificate,
         };
         self.clone().answer(request, peer)
     }
@@ -72,6 +75,8 @@ pub struct Served {
     pub rules: Limits,
     /// What the gateway tells of itself.
     pub telemetry: Telemetry,
+    /// Looks at the files of TLS.
+    _watch: Watch,
 }
 
 /// Starts a gateway with these settings.
@@ -79,8 +84,10 @@ pub fn start(config: Config) -> io::Result<Served> {
     for says in config.warnings() {
         tracing::warn!("{says}");
     }
-    let settings = server_settings(&config);
-    let admin_address = config.admin;
+    let tls = config.tls.as_ref().map(served_by).transpose()?;
+    let watch = Watch::start(tls.iter().map(tls::Server::files).collect())?;
+    let settings = server_settings(&config, tls);
+    let admin_address = config.admin.clone();
     let token = config.admin_token_file.as_deref().map(admin_token);
     let token = token.transpose()?;
     let token = token.as_deref();
@@ -100,7 +107,7 @@ pub fn start(config: Config) -> io::Result<Served> {
         }
         Ok(())
     };
-    let open = admin_address.is_some_and(|address| address.ip().is_loopback());
+    let open = admin_address.as_ref().is_some_and(config::Listen::is_local);
     let probes = vec![
         admin::Route::live(),
         admin::Route::ready(ready),
@@ -111,7 +118,7 @@ pub fn start(config: Config) -> io::Result<Served> {
         admin::limits(rules.clone(), token, open),
         admin::metrics(telemetry.clone()),
     ];
-    let admin = admin::start(admin_address, probes)?;
+    let admin = admin::start(admin_address.as_ref().map(listen), probes)?;
     let served = Served {
         running,
         admin,
@@ -120,9 +127,39 @@ pub fn start(config: Config) -> io::Result<Served> {
         audit,
         rules,
         telemetry,
+        _watch: watch,
     };
     counted::read_by(&served.telemetry, &served);
     Ok(served)
+}
+
+/// TLS with clients, as settings have it.
+fn served_by(said: &config::Tls) -> io::Result<tls::Server> {
+    let clients = &said.client_certificates;
+    let asked = clients
+        .ca_file
+        .clone()
+        .filter(|_| clients.mode != config::Asks::Off);
+    let settings = tls::Settings {
+        own: tls::Pair {
+            cert_file: said.cert_file.clone(),
+            key_file: said.key_file.clone(),
+        },
+        only_13: said.min_version == config::MinVersion::V13,
+        clients: asked.map(|ca_file| tls::ClientCertificates {
+            required: clients.mode == config::Asks::Required,
+            ca_file,
+            crl_files: clients.crl_files.clone(),
+        }),
+    };
+    tls::Server::read(&settings).map_err(io::Error::other)
+}
+
+fn listen(at: &config::Listen) -> server::Listen {
+    match at {
+        config::Listen::Tcp(address) => server::Listen::Tcp(*address),
+        config::Listen::Unix(path) => server::Listen::Unix(path.clone()),
+    }
 }
 
 fn admin_token(file: &Path) -> io::Result<String> {
@@ -147,10 +184,14 @@ fn gateway_for(setup: &Setup, worker: &Worker) -> Gateway {
         .expect("settings that were checked make a gateway")
 }
 
-fn server_settings(config: &Config) -> server::Settings {
+fn server_settings(config: &Config, tls: Option<tls::Server>) -> server::Settings {
     let limits = &config.limits;
+    let clients = config.tls.as_ref().map(|tls| &tls.client_certificates);
+    let clients = clients.filter(|clients| clients.mode != config::Asks::Off);
     server::Settings {
-        listen: config.listen,
+        listen: listen(&config.listen),
+        tls,
+        max_age: clients.map(|clients| clients.max_connection_age),
         workers: config.workers,
         max_connections: limits.connections,
         silence: limits.silence,
@@ -166,7 +207,8 @@ fn server_settings(config: &Config) -> server::Settings {
 
 /// Serves until a signal says otherwise. True if everything that ran could end by itself.
 pub fn serve(config: Config) -> io::Result<bool> {
-    let agent = config.backend.url.as_ref().map(ToString::to_string);
+    let agent = config.backend.place();
+    let tls = config.tls.is_some();
     let Served {
         running,
         admin,
@@ -174,10 +216,12 @@ pub fn serve(config: Config) -> io::Result<bool> {
         audit,
         rules,
         telemetry,
+        _watch,
         ..
     } = start(config)?;
     tracing::info!(
-        listen = %running.local_addr,
+        listen = %running.place(),
+        tls,
         backend = agent.as_deref().unwrap_or("by routes"),
         "a2a-gateway serves"
     );
@@ -214,7 +258,7 @@ fn last_words(of: &Conversations) -> io::Result<()> {
 }
 
 /// The gateway with the built-in agent behind it, and the commands to try.
-pub fn demo(listen: SocketAddr) -> io::Result<bool> {
+pub fn demo(at: SocketAddr) -> io::Result<bool> {
     let stop = CancellationToken::new();
     let (agent, address) = demo_agent(stop.clone())?;
     let mut config = Config::parse(
@@ -223,7 +267,7 @@ pub fn demo(listen: SocketAddr) -> io::Result<bool> {
     )
     .map_err(io::Error::other)?;
     config.backend.url = BaseUrl::parse(&format!("http://{address}")).ok();
-    config.listen = listen;
+    config.listen = at.into();
     let served = start(config)?;
     let base = format!("http://{}", served.running.local_addr);
     let mut out = io::stdout().lock();

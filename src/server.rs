@@ -17,15 +17,18 @@
 
 mod connection;
 mod followers;
+mod handshake;
 mod io;
+mod listen;
 mod served;
 mod state;
 #[cfg(test)]
 mod tests;
+mod wire;
 mod worker;
 
 use std::io::Result;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
@@ -34,16 +37,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use hyper::body::Incoming;
-use tokio::net::TcpSocket;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use followers::Followers;
+pub use listen::Listen;
+use listen::Socket;
 
-/// Connections that may wait to be accepted; a burst beyond it waits for its clients to try again.
-const BACKLOG: u32 = 1024;
+use crate::tls;
 
 /// What answers requests. Each worker has one, each connection a clone of it.
 pub trait Service: Clone + Send + 'static {
@@ -69,6 +72,8 @@ pub struct Peer {
     pub addr: SocketAddr,
     /// Whether the connection is encrypted.
     pub tls: bool,
+    /// The certificate that it has shown.
+    pub certificate: Option<Arc<tls::Certificate>>,
 }
 
 /// How to listen, and how long to wait.
@@ -76,8 +81,12 @@ pub struct Peer {
 pub struct Settings {
     /// What its threads are called, before their number.
     pub name: &'static str,
-    /// Where to listen; port 0 takes any free port.
-    pub listen: SocketAddr,
+    /// Where to listen.
+    pub listen: Listen,
+    /// How to encrypt what goes over an address, if at all.
+    pub tls: Option<tls::Server>,
+    /// How old a connection becomes before it is told to go, whatever it does.
+    pub max_age: Option<Duration>,
     /// Threads that accept and serve.
     pub workers: usize,
     /// Connections open at once, over all workers; more are closed as soon as they are accepted.
@@ -106,7 +115,9 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             name: "worker",
-            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)).into(),
+            tls: None,
+            max_age: None,
             workers: thread::available_parallelism().map_or(1, usize::from),
             max_connections: 10_000,
             silence: Duration::from_secs(30),
@@ -143,6 +154,8 @@ pub struct Counts {
     connections: AtomicUsize,
     accepted: AtomicU64,
     refused: AtomicU64,
+    handshakes: AtomicU64,
+    handshakes_failed: AtomicU64,
 }
 
 impl Counts {
@@ -159,6 +172,24 @@ impl Counts {
     /// Connections closed at once because there were too many.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Handshakes of TLS that were done.
+    pub fn handshakes(&self) -> u64 {
+        self.handshakes.load(Ordering::Relaxed)
+    }
+
+    /// Handshakes of TLS that came to nothing.
+    pub fn handshakes_failed(&self) -> u64 {
+        self.handshakes_failed.load(Ordering::Relaxed)
+    }
+
+    fn shaken(&self) {
+        self.handshakes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn not_shaken(&self) {
+        self.handshakes_failed.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -230,8 +261,10 @@ impl Shared {
 /// A server at work.
 #[derive(Debug)]
 pub struct Running {
-    /// Where it listens.
+    /// The address where it listens; that of this machine itself for a socket in the file system.
     pub local_addr: SocketAddr,
+    /// The file of that socket; gone when nobody listens any more.
+    file: Option<listen::File>,
     shared: Arc<Shared>,
     room: followers::Room,
     threads: Vec<JoinHandle<Outcome>>,
@@ -256,6 +289,14 @@ impl Running {
         self.shared.draining.clone()
     }
 
+    /// Where it listens, for people.
+    pub fn place(&self) -> Listen {
+        match &self.shared.settings.listen {
+            Listen::Tcp(_) => Listen::Tcp(self.local_addr),
+            Listen::Unix(path) => Listen::Unix(path.clone()),
+        }
+    }
+
     /// What the server counts.
     pub fn counts(&self) -> Arc<Counts> {
         Arc::clone(&self.shared.counts)
@@ -270,8 +311,11 @@ impl Running {
     /// Waits, blocking, until the workers have ended; so somebody must drain.
     pub fn wait(self) -> Outcome {
         let ends = self.threads.into_iter().map(JoinHandle::join);
-        ends.map(|end| end.unwrap_or_else(|_| Outcome::of_panic()))
-            .fold(Outcome::default(), Outcome::add)
+        let ended = ends
+            .map(|end| end.unwrap_or_else(|_| Outcome::of_panic()))
+            .fold(Outcome::default(), Outcome::add);
+        drop(self.file);
+        ended
     }
 }
 
@@ -281,7 +325,7 @@ pub fn start<S: Service>(
     make: impl Fn(Worker) -> S + Send + Sync + 'static,
 ) -> Result<Running> {
     settings.workers = settings.workers.max(1);
-    let listener = bind(settings.listen)?;
+    let (listener, file) = bind(&settings.listen)?;
     let room = followers::Room::new(settings.max_followers);
     // All that can fail comes first, so that hardly anything is left behind when it does.
     let seats = (0..settings.workers)
@@ -289,6 +333,7 @@ pub fn start<S: Service>(
         .collect::<Result<Vec<_>>>()?;
     let mut running = Running {
         local_addr: listener.local_addr()?,
+        file,
         shared: Shared::new(settings),
         room: room.clone(),
         threads: Vec::with_capacity(seats.len()),
@@ -318,33 +363,22 @@ pub fn start<S: Service>(
     Ok(running)
 }
 
-fn bind(addr: SocketAddr) -> Result<TcpListener> {
+fn bind(at: &Listen) -> Result<(Socket, Option<listen::File>)> {
     // Only for the time of this function: tokio sets the backlog, the standard library does not.
     let runtime = runtime()?;
-    let listener = {
+    let bound = {
         let _inside = runtime.enter();
-        listen(addr)
+        Socket::bind(at)
     };
     // Not dropped, which a caller inside another runtime could not do.
     runtime.shutdown_background();
-    listener
-}
-
-fn listen(addr: SocketAddr) -> Result<TcpListener> {
-    let socket = match addr {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
-    };
-    // A restart need not wait for the last connections of the one before.
-    socket.set_reuseaddr(true)?;
-    socket.bind(addr)?;
-    socket.listen(BACKLOG)?.into_std()
+    bound
 }
 
 /// The whole life of a worker's thread.
 fn work<S: Service>(
     runtime: Runtime,
-    listener: TcpListener,
+    listener: Socket,
     shared: Arc<Shared>,
     worker: Worker,
     make: &impl Fn(Worker) -> S,

@@ -2,31 +2,26 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::Instant;
-use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::error::{BadSettings, Error};
 use super::{Origin, Settings, after};
-
-const H1: &[u8] = b"http/1.1";
-const H2: &[u8] = b"h2";
+use crate::tls::{self, Client, H2, Roots};
 
 /// Knows how to reach the agent.
 pub(super) struct Dialer {
     origin: Origin,
-    tls: Option<(TlsConnector, ServerName<'static>)>,
+    tls: Option<(Client, ServerName<'static>)>,
+    socket: Option<PathBuf>,
     http2: bool,
     connect: Duration,
 }
@@ -35,16 +30,21 @@ impl Dialer {
     pub(super) fn new(settings: &Settings) -> Result<Self, BadSettings> {
         let origin = settings.origin.clone();
         let tls = if origin.secure() {
-            let name = ServerName::try_from(origin.host().to_owned())
+            let name = settings.server_name.as_deref().unwrap_or(origin.host());
+            let name = ServerName::try_from(name.to_owned())
                 .map_err(|error| BadSettings::Tls(error.to_string()))?;
-            let config = config(settings.ca_file.as_deref(), settings.http2)?;
-            Some((TlsConnector::from(Arc::new(config)), name))
+            let client = match &settings.tls {
+                Some(client) => client.clone(),
+                None => Client::read("backend", &Roots::default()).map_err(BadSettings::Tls)?,
+            };
+            Some((client, name))
         } else {
             None
         };
         Ok(Self {
             origin,
             tls,
+            socket: settings.socket.clone(),
             http2: settings.http2,
             connect: settings.connect,
         })
@@ -56,7 +56,10 @@ impl Dialer {
         let until = patience.min(deadline);
         match tokio::time::timeout_at(until, self.connect(until)).await {
             Ok(Ok(wire)) => Ok(wire),
-            Ok(Err(error)) => Err(Error::Unreachable(error.to_string())),
+            Ok(Err(error)) => Err(Error::Unreachable(match tls::advice(&error) {
+                Some(advice) => format!("{error}; {advice}"),
+                None => error.to_string(),
+            })),
             Err(_) if deadline < patience => Err(Error::Timeout { sent: false }),
             Err(_) => Err(Error::Unreachable(format!(
                 "no connection within {:?}",
@@ -66,12 +69,23 @@ impl Dialer {
     }
 
     async fn connect(&self, until: Instant) -> io::Result<Wire> {
+        if let Some(path) = &self.socket {
+            let named = |error: io::Error| {
+                let says = format!("unix:{}: {error}", path.display());
+                io::Error::new(error.kind(), says)
+            };
+            return UnixStream::connect(path)
+                .await
+                .map(Wire::Unix)
+                .map_err(named);
+        }
         let tcp = self.reach(until).await?;
         // A request leaves in one write, and an answer is waited for: holding back small packets only delays.
         tcp.set_nodelay(true)?;
-        let Some((connector, name)) = &self.tls else {
+        let Some((client, name)) = &self.tls else {
             return Ok(Wire::Plain(tcp));
         };
+        let connector = client.connector(self.http2);
         let tls = connector.connect(name.clone(), tcp).await?;
         if self.http2 && tls.get_ref().1.alpn_protocol() != Some(H2) {
             return Err(io::Error::other("the agent does not offer HTTP/2"));
@@ -98,51 +112,11 @@ impl Dialer {
     }
 }
 
-fn config(ca_file: Option<&Path>, http2: bool) -> Result<ClientConfig, BadSettings> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| BadSettings::Tls(error.to_string()))?
-        .with_root_certificates(roots(ca_file)?)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![if http2 { H2.to_vec() } else { H1.to_vec() }];
-    Ok(config)
-}
-
-fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, BadSettings> {
-    let mut roots = RootCertStore::empty();
-    // Systems carry odd old certificates; what cannot be read of them is left out.
-    let system = rustls_native_certs::load_native_certs();
-    roots.add_parsable_certificates(system.certs);
-    if let Some(file) = ca_file {
-        let bad = |reason: String| BadSettings::Roots(format!("{}: {reason}", file.display()));
-        let before = roots.len();
-        for certificate in
-            CertificateDer::pem_file_iter(file).map_err(|error| bad(error.to_string()))?
-        {
-            let certificate = certificate.map_err(|error| bad(error.to_string()))?;
-            roots
-                .add(certificate)
-                .map_err(|error| bad(error.to_string()))?;
-        }
-        if roots.len() == before {
-            return Err(bad("holds no certificate".to_owned()));
-        }
-    }
-    if roots.is_empty() {
-        let reasons: Vec<String> = system.errors.iter().map(ToString::to_string).collect();
-        return Err(BadSettings::Roots(format!(
-            "the system has none: {}",
-            reasons.join("; ")
-        )));
-    }
-    Ok(roots)
-}
-
 /// A stream of bytes to the agent.
 pub(super) enum Wire {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+    Unix(UnixStream),
 }
 
 impl AsyncRead for Wire {
@@ -154,6 +128,7 @@ impl AsyncRead for Wire {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
             Self::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
+            Self::Unix(unix) => Pin::new(unix).poll_read(cx, buf),
         }
     }
 }
@@ -167,6 +142,7 @@ impl AsyncWrite for Wire {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_write(cx, buf),
             Self::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
+            Self::Unix(unix) => Pin::new(unix).poll_write(cx, buf),
         }
     }
 
@@ -174,6 +150,7 @@ impl AsyncWrite for Wire {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
             Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
+            Self::Unix(unix) => Pin::new(unix).poll_flush(cx),
         }
     }
 
@@ -181,6 +158,7 @@ impl AsyncWrite for Wire {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
             Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+            Self::Unix(unix) => Pin::new(unix).poll_shutdown(cx),
         }
     }
 
@@ -192,6 +170,7 @@ impl AsyncWrite for Wire {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
             Self::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, bufs),
+            Self::Unix(unix) => Pin::new(unix).poll_write_vectored(cx, bufs),
         }
     }
 
@@ -199,6 +178,7 @@ impl AsyncWrite for Wire {
         match self {
             Self::Plain(tcp) => tcp.is_write_vectored(),
             Self::Tls(tls) => tls.is_write_vectored(),
+            Self::Unix(unix) => unix.is_write_vectored(),
         }
     }
 }

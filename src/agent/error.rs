@@ -82,11 +82,8 @@ pub enum BadSettings {
         /// What is wrong with it.
         reason: String,
     },
-    /// The certificates to trust cannot be had.
-    #[error("trusted certificates: {0}")]
-    Roots(String),
     /// TLS cannot be set up.
-    #[error("TLS: {0}")]
+    #[error("TLS with agents: {0}")]
     Tls(String),
 }
 

@@ -18,6 +18,7 @@ use super::connect::Wire;
 use super::error::{self, Error};
 use super::gate::Gate;
 use super::room::Opened;
+use crate::tls;
 
 /// Why an exchange gave no response, by what may be done about it.
 pub(super) enum Failed {
@@ -32,6 +33,19 @@ pub(super) enum Failed {
     Broken(Error),
     /// Trying again would not help.
     Final(Error),
+}
+
+impl Failed {
+    /// The connection broke while an answer was waited for. An agent that has refused our certificate has read nothing.
+    pub(super) fn broken(by: hyper::Error) -> Self {
+        match tls::refusal(&by) {
+            Some(advice) => Self::Final(Error::Unreachable(format!(
+                "{}; {advice}",
+                error::chain(&by)
+            ))),
+            None => Self::Broken(by.into()),
+        }
+    }
 }
 
 /// The head of a response, or why there is none, perhaps with the request.
@@ -104,7 +118,7 @@ impl Link {
             },
             // It came whole, but it was not HTTP: the next answer would be no better.
             None if error.is_parse() => Failed::Final(error.into()),
-            None => Failed::Broken(error.into()),
+            None => Failed::broken(error),
         })
     }
 

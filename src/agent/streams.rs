@@ -112,7 +112,7 @@ impl Lines {
         let message = failure.take_message();
         let error = failure.into_error();
         let Some(request) = message else {
-            return Err(Failed::Broken(error.into()));
+            return Err(Failed::broken(error));
         };
         // It takes no more; without this, the next attempt could pick it again, and again.
         locked(&self.open).retain(|line| !Arc::ptr_eq(&line.load, &slot.ticket.0));

@@ -12,9 +12,11 @@ use serde::{Deserialize, Serialize};
 use super::tree::Tree;
 use super::{BaseUrl, Config};
 
+mod certificates;
 mod keys;
 mod realm;
 
+pub use certificates::{Certificates, Pattern, trust_domain};
 pub use keys::{Key, keys};
 pub use realm::{Realm, realms};
 
@@ -30,12 +32,17 @@ pub enum Way {
     ApiKeys(ApiKeys),
     /// Who has a token of an issuer.
     Jwt(Box<Jwt>),
+    /// Who has a certificate of an authority.
+    ClientCertificates(Certificates),
 }
 
 impl Way {
     /// Whether who is let in by it is known to the gateway itself.
     pub(super) fn verifies(&self) -> bool {
-        matches!(self, Self::ApiKeys(_) | Self::Jwt(_))
+        match self {
+            Self::ApiKeys(_) | Self::Jwt(_) | Self::ClientCertificates(_) => true,
+            Self::Passthrough | Self::Anyone => false,
+        }
     }
 }
 
@@ -182,6 +189,14 @@ pub(super) fn check(config: &Config, tree: &mut Tree) {
                 }
                 self::jwt(&format!("{key}.jwt"), jwt, tree);
             }
+            Way::ClientCertificates(said) => {
+                let same = |other: &Way| matches!(other, Way::ClientCertificates(_));
+                if config.auth[..index].iter().any(same) {
+                    tree.wrong(key, "stands in it twice");
+                    continue;
+                }
+                certificates::check(&format!("{key}.client_certificates"), said, tree);
+            }
         }
     }
     realm::check(&config.auth, tree);
@@ -190,7 +205,7 @@ pub(super) fn check(config: &Config, tree: &mut Tree) {
     };
     if config.auth.contains(&Way::Passthrough) {
         let says = "they would be shown for everybody, since passthrough lets all callers in: \
-                    set auth to api_keys or jwt, or to anyone if that is meant";
+                    set auth to api_keys, jwt or client_certificates, or to anyone if that is meant";
         tree.wrong("backend.credentials", says);
     }
     let own = config.backend.url.as_ref();

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -20,6 +21,7 @@ use super::raw::{self, Raw};
 use super::route::{Route, Target, Template};
 use super::sections::{Card, Dialects};
 use super::telemetry;
+use super::tls::{self, Listen, UNIX};
 use super::tree::Tree;
 use super::url::is_plain;
 use super::{Agent, Backend, BaseUrl, Config, Cors, Http, Mistakes, Origins, Overrides};
@@ -48,6 +50,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
     let face = Face::from(raw.face);
     let config = Config {
         listen: address("listen", &raw.listen, tree).unwrap_or_else(nowhere),
+        tls: raw.tls,
         public_url: url("public_url", raw.public_url.as_deref(), tree),
         admin: raw.admin.and_then(|text| address("admin", &text, tree)),
         admin_token_file: raw.admin_token_file,
@@ -77,6 +80,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
     };
     dialects(&config.dialects, tree);
     auth::check(&config, tree);
+    tls::check(&config, tree);
     conversations::check(&config, tree);
     let needs = Needs {
         auth: config.auth.iter().any(auth::Way::verifies),
@@ -88,10 +92,9 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
     audit::check(&config.audit, tree);
     telemetry::check(&config.telemetry, config.audit.otlp, tree);
     rules::check(&config, tree);
-    if config
-        .admin
-        .is_some_and(|admin| admin.port() != 0 && admin == config.listen)
-    {
+    let any = |at: &Listen| matches!(at, Listen::Tcp(address) if address.port() == 0);
+    let admin = config.admin.as_ref();
+    if admin.is_some_and(|admin| !any(admin) && *admin == config.listen) {
         tree.wrong("admin", "must differ from listen");
     }
     let lacks_agent = config.lacks_agent() && !tree.blames("routes");
@@ -132,18 +135,19 @@ fn lay_over(raw: &mut Raw, over: Overrides, tree: &mut Tree) {
     set("backend.version", &mut backend.version, over.version, tree);
 }
 
-fn address(key: &str, text: &str, tree: &mut Tree) -> Option<SocketAddr> {
-    let parsed = text.parse().ok();
-    if parsed.is_none() {
-        let says = "expected an address and a port, such as 127.0.0.1:8080 or [::]:8080";
-        tree.wrong(key, says);
+fn address(key: &str, text: &str, tree: &mut Tree) -> Option<Listen> {
+    match text.parse() {
+        Ok(listen) => Some(listen),
+        Err(says) => {
+            tree.wrong(key, says);
+            None
+        }
     }
-    parsed
 }
 
 /// Stands in where there was a mistake; nobody gets to see it.
-fn nowhere() -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], 0))
+fn nowhere() -> Listen {
+    SocketAddr::from(([127, 0, 0, 1], 0)).into()
 }
 
 fn url(key: &str, text: Option<&str>, tree: &mut Tree) -> Option<BaseUrl> {
@@ -153,6 +157,21 @@ fn url(key: &str, text: Option<&str>, tree: &mut Tree) -> Option<BaseUrl> {
             tree.wrong(key, says);
             None
         }
+    }
+}
+
+/// The address of the agent, and the socket that stands in its place.
+fn agent(text: Option<&str>, tree: &mut Tree) -> (Option<BaseUrl>, Option<PathBuf>) {
+    const KEY: &str = "backend.url";
+    match text.and_then(|text| text.strip_prefix(UNIX)) {
+        None => (url(KEY, text, tree), None),
+        Some(path) => match tls::socket(path) {
+            Ok(path) => (tls::behind_socket(), Some(path)),
+            Err(says) => {
+                tree.wrong(KEY, says);
+                (None, None)
+            }
+        },
     }
 }
 
@@ -183,8 +202,10 @@ fn backend(raw: raw::Backend, tree: &mut Tree) -> Backend {
         tree.wrong("backend.ca_file", "expected the name of a file");
     }
     let metadata = metadata::of_agent(&raw.default_metadata, &raw.require_metadata, tree);
+    let (url, socket) = agent(raw.url.as_deref(), tree);
     Backend {
-        url: url("backend.url", raw.url.as_deref(), tree),
+        url,
+        socket,
         binding: raw.binding,
         version: raw.version,
         http2: raw.http2,
@@ -197,6 +218,10 @@ fn backend(raw: raw::Backend, tree: &mut Tree) -> Backend {
         always_output_modes: raw.always_output_modes,
         ignores_configuration: raw.ignores_configuration,
         ca_file: raw.ca_file,
+        system_roots: raw.system_roots,
+        client_cert_file: raw.client_cert_file,
+        client_key_file: raw.client_key_file,
+        server_name: raw.server_name,
         card_path: raw.card_path,
         follow_streams: raw.follow_streams,
         metadata,

@@ -22,6 +22,7 @@ use super::sections::{
     Verb, Version,
 };
 use super::telemetry::Telemetry;
+use super::tls::Tls;
 use super::units::Time;
 
 /// The settings of a2a-gateway.
@@ -29,12 +30,15 @@ use super::units::Time;
 #[serde(deny_unknown_fields, default)]
 #[schemars(title = "a2a-gateway settings")]
 pub(super) struct Raw {
-    /// Where clients connect: an address and a port.
+    /// Where clients connect: an address and a port, or `unix:` and the path of a socket.
     pub(super) listen: String,
+    /// How clients connect by TLS; without it they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tls: Option<Tls>,
     /// The address clients know the gateway by; without it, it follows from each request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) public_url: Option<String>,
-    /// Where probes and metrics are served: an address and a port of their own.
+    /// Where probes and metrics are served: an address and a port of their own, or `unix:` and the path of a socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) admin: Option<String>,
     /// The file with the token that changes anything there; without it nothing can be changed.
@@ -100,7 +104,7 @@ pub(super) struct Backend {
     /// The product it is made with: stands for those of the settings below that this product needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) preset: Option<Preset>,
-    /// Its address; required unless there are routes.
+    /// Its address, or `unix:` and the path of a socket; required unless there are routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) url: Option<String>,
     /// The binding it speaks.
@@ -128,9 +132,20 @@ pub(super) struct Backend {
     pub(super) always_output_modes: bool,
     /// It does not heed the configuration of a message: what is lost by that is told in the log, once in a while.
     pub(super) ignores_configuration: bool,
-    /// Certificates to trust beside the system's, as PEM.
+    /// Certificates to trust beside the system's, as PEM; read again when it changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ca_file: Option<PathBuf>,
+    /// Trust those that the system trusts.
+    pub(super) system_roots: bool,
+    /// The certificate that the gateway shows an agent that asks for one, as PEM; read again when it changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) client_cert_file: Option<PathBuf>,
+    /// Its private key, as PEM; read again when it changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) client_key_file: Option<PathBuf>,
+    /// The name that the agent's certificate has to have, and that it is asked for, where it is not that of its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) server_name: Option<String>,
     /// Where its card is, below its host.
     pub(super) card_path: String,
     /// Read a stream to its end after its client left, for an agent that stops when nobody listens.
@@ -240,6 +255,7 @@ impl Default for Raw {
     fn default() -> Self {
         Self {
             listen: "127.0.0.1:8080".to_owned(),
+            tls: None,
             public_url: None,
             admin: None,
             admin_token_file: None,
@@ -287,6 +303,10 @@ impl Default for Backend {
             always_output_modes: false,
             ignores_configuration: false,
             ca_file: None,
+            system_roots: true,
+            client_cert_file: None,
+            client_key_file: None,
+            server_name: None,
             card_path: "/.well-known/agent-card.json".to_owned(),
             follow_streams: false,
             default_metadata: BTreeMap::new(),

@@ -187,7 +187,10 @@ fn the_command_line_goes_before_the_file_and_the_file_before_defaults() {
     };
     let both = Config::parse(text, overrides).expect("no mistakes");
     assert_eq!(both.backend.url, BaseUrl::parse("http://said").ok());
-    assert_eq!((both.listen.port(), both.workers), (2, 3));
+    assert_eq!(
+        (both.listen.to_string().as_str(), both.workers),
+        ("127.0.0.1:2", 3)
+    );
     assert_eq!(
         (both.log, both.backend.binding),
         (Level::Off, Binding::Rest)
@@ -240,13 +243,13 @@ limits:
   depth: 3
 ";
     let expected = "\
-listen: line 1: expected an address and a port, such as 127.0.0.1:8080 or [::]:8080
-wokers: line 2: unknown key; known here: listen, public_url, admin, admin_token_file, workers, log, log_format, auth, backend, routes, metadata, face, dialects, compat, stream, conversation, retry, state, ownership, push, card, http, limits, audit, access_log, telemetry, drain
+listen: line 1: expected an address and a port, such as 127.0.0.1:8080 or [::]:8080, or unix:/path/of/socket
+wokers: line 2: unknown key; known here: listen, tls, public_url, admin, admin_token_file, workers, log, log_format, auth, backend, routes, metadata, face, dialects, compat, stream, conversation, retry, state, ownership, push, card, http, limits, audit, access_log, telemetry, drain
 log: line 3: expected one of: error, warn, info, debug, trace, off
 backend.url: line 5: an address must not hold credentials
 backend.wait: line 6: expected a time such as 250ms, 30s, 10m or 1h
 backend.version: line 7: expected one of: 1.0, 0.3
-backend.retries: line 8: unknown key; known here: preset, url, binding, version, http2, max_connections, wait, idle, subscribe_verb, rest_content_type, rest_paths, always_output_modes, ignores_configuration, ca_file, card_path, follow_streams, default_metadata, require_metadata, explicit_wait, push_notifications, hydrate_tasks, credentials
+backend.retries: line 8: unknown key; known here: preset, url, binding, version, http2, max_connections, wait, idle, subscribe_verb, rest_content_type, rest_paths, always_output_modes, ignores_configuration, ca_file, system_roots, client_cert_file, client_key_file, server_name, card_path, follow_streams, default_metadata, require_metadata, explicit_wait, push_notifications, hydrate_tasks, credentials
 routes[0].backend: line 11: the path and the backend must have the same parameters
 routes[1].path: line 12: a path must not end in `v1`, which means v0.3 REST
 routes[1].backend: line 12: every route has a path and a backend

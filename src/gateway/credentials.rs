@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{fetch::Fetch, making::BadSetup};
+use super::{fetch::Fetch, making::BadSetup, tls::Tls};
 use crate::{
     a2a::{Fault, Kind},
     config::{self, Config, Oauth2, SecretHeader},
@@ -135,9 +135,14 @@ fn value(text: &str) -> Result<HeaderValue, String> {
 }
 
 impl Credentials {
-    pub(super) fn new(own: Arc<Own>, config: &Config, follow: Follow) -> Result<Self, BadSetup> {
+    pub(super) fn new(
+        own: Arc<Own>,
+        config: &Config,
+        tls: &Tls,
+        follow: Follow,
+    ) -> Result<Self, BadSetup> {
         let fetch = match &*own {
-            Own::Token(tokens) => Some(Fetch::new(&tokens.settings.token_url, config)?),
+            Own::Token(tokens) => Some(Fetch::new(&tokens.settings.token_url, config, tls)?),
             Own::None | Own::Header(..) => None,
         };
         Ok(Self { own, fetch, follow })

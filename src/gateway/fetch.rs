@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, header, uri::PathAndQuery};
 
-use super::making::BadSetup;
+use super::{making::BadSetup, tls::Tls};
 use crate::{
     agent::{self, Agent, Origin, Room},
     config::{BaseUrl, Config},
@@ -26,14 +26,14 @@ pub(super) struct Fetch {
 
 impl Fetch {
     /// Connects only when something is fetched.
-    pub(super) fn new(url: &str, config: &Config) -> Result<Self, BadSetup> {
+    pub(super) fn new(url: &str, config: &Config, tls: &Tls) -> Result<Self, BadSetup> {
         let wrong = |why: &str| BadSetup::Auth(format!("{url}: {why}"));
         let url = BaseUrl::parse(url).map_err(wrong)?;
         let (origin, _) = Origin::parse(&format!("{}://{}", url.scheme(), url.authority()))?;
         let settings = agent::Settings {
             max_connections: CONNECTIONS,
             connect: config.limits.connect,
-            ca_file: config.backend.ca_file.clone(),
+            tls: tls.of_issuers.clone(),
             ..agent::Settings::new(origin)
         };
         let path = if url.path().is_empty() {

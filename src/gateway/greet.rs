@@ -31,6 +31,7 @@ use crate::{
         caller::Caller,
     },
     reply::Proof,
+    tls::Certificate,
 };
 
 /// How often a key that nobody knows, or a signature that fits no key, makes the gateway ask the issuer again: anybody
@@ -127,6 +128,14 @@ impl Auth {
                     }
                     met
                 }
+                Way::Certificates(names) => shown.certificate(peer).and_then(|certificate| {
+                    let caller = certificate.memo(names.id, || names.caller(certificate.names()));
+                    let more = More {
+                        leash: Leash::Certificate(certificate.clone()),
+                        ..More::default()
+                    };
+                    (*caller).clone().map(|caller| Met::with(caller, more))
+                }),
                 Way::Tokens(issuer) => match shown.look(fields, &header::AUTHORIZATION) {
                     Some(token) => {
                         let fetch = fetch.as_deref();
@@ -298,6 +307,10 @@ impl Auth {
     /// Who was let in otherwise than by passing through has shown all that the other fields of keys are for; only
     /// `Authorization` may hold what the agent wants to see.
     pub(super) fn keep_back(&self, met: &Met, fields: &mut HeaderMap) {
+        // Which certificate somebody has shown is for the gateway to know: a field that says so is made up.
+        for name in self.ways.told {
+            fields.remove(name);
+        }
         let mut keys = self.ways.key_fields().peekable();
         if self.ways.own {
             for name in &CREDENTIALS {
@@ -347,6 +360,12 @@ const WRONG: &str = "the credential is not valid";
 const EXPIRED: &str = "the credential has expired";
 
 impl Shown {
+    fn certificate<'p>(&mut self, peer: &'p Peer) -> Option<&'p Arc<Certificate>> {
+        let certificate = peer.certificate.as_ref()?;
+        self.any = true;
+        certificate.is_good().then_some(certificate)
+    }
+
     fn look<'f>(&mut self, fields: &'f HeaderMap, name: &HeaderName) -> Option<&'f str> {
         let text = auth::shown(fields, name)?;
         self.any = true;
@@ -384,6 +403,8 @@ fn caller(peer: &Peer) -> Caller {
 enum Challenge {
     Bearer,
     ApiKey,
+    /// No scheme is registered that says so, and a 401 needs one.
+    Certificate,
 }
 
 impl Challenge {
@@ -392,6 +413,7 @@ impl Challenge {
             (Self::Bearer, false) => "Bearer realm=\"a2a-gateway\"",
             (Self::Bearer, true) => "Bearer realm=\"a2a-gateway\", error=\"invalid_token\"",
             (Self::ApiKey, _) => "ApiKey realm=\"a2a-gateway\"",
+            (Self::Certificate, _) => "ClientCertificate realm=\"a2a-gateway\"",
         })
     }
 }

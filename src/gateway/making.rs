@@ -12,6 +12,7 @@ use super::{
     greet::{Auth, Ways},
     hydrate::Hydrated,
     suited,
+    tls::Tls,
     under_way::UnderWay,
 };
 use crate::{
@@ -86,6 +87,7 @@ pub struct Setup {
     hydrated: Hydrated,
     telemetry: Option<Telemetry>,
     ignored: Arc<suited::Seldom>,
+    tls: Tls,
     _watch: Watch,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
@@ -106,6 +108,7 @@ impl Setup {
         let peers = Peers::new(&config.limits.per_peer);
         let callers = Callers::new(config.admin.is_some());
         let own = Own::new(&config, &mut files)?;
+        let tls = Tls::new(&config, &mut files)?;
         let watch = Watch::start(files).map_err(|e| BadSetup::Auth(e.to_string()))?;
         let mut rooms = HashMap::new();
         let routes = config.routes.iter().map(|r| &r.backend);
@@ -117,7 +120,7 @@ impl Setup {
         }
         for origin in origins {
             if let Entry::Vacant(place) = rooms.entry(origin) {
-                let settings = agent_settings(&config, place.key())?;
+                let settings = agent_settings(&config, &tls, place.key())?;
                 let room = Room::new(&settings);
                 Agent::new(&settings, room.clone())?; // roots and names are read now, not on the first call
                 place.insert((settings, room));
@@ -142,6 +145,7 @@ impl Setup {
             hydrated,
             telemetry: None,
             ignored: Arc::default(),
+            tls,
             _watch: watch,
             rooms,
         })
@@ -192,7 +196,7 @@ impl Setup {
             let agent = if let Some((settings, room)) = self.rooms.get(origin) {
                 Agent::new(settings, room.clone())?
             } else {
-                let settings = agent_settings(config, origin)?;
+                let settings = agent_settings(config, &self.tls, origin)?;
                 Agent::new(&settings, Room::new(&settings))?
             };
             let agent = Arc::new(agent);
@@ -200,9 +204,9 @@ impl Setup {
             Ok(agent)
         })?;
         let dialect = dialect(&config.backend);
-        let fetches = self.ways.fetches(config)?;
+        let fetches = self.ways.fetches(config, &self.tls)?;
         let auth = Auth::new(self.ways.clone(), fetches, follow.clone());
-        let credentials = Credentials::new(self.own.clone(), config, follow.clone())?;
+        let credentials = Credentials::new(self.own.clone(), config, &self.tls, follow.clone())?;
         Ok(Gateway(Arc::new(Inner {
             routes,
             dialect,
@@ -338,16 +342,20 @@ fn rules(config: &Config, conversations: &Conversations) -> Result<Rules, BadSet
     Ok(Rules::new(limits, counters, clock))
 }
 
-fn agent_settings(config: &Config, origin: &str) -> Result<agent::Settings, BadSetup> {
-    let (origin, _) = Origin::parse(origin)?;
+fn agent_settings(config: &Config, tls: &Tls, origin: &str) -> Result<agent::Settings, BadSetup> {
     let backend = &config.backend;
+    let own = backend.url.as_ref();
+    let is_own = own.is_some_and(|url| origin == format!("{}://{}", url.scheme(), url.authority()));
+    let (origin, _) = Origin::parse(origin)?;
     Ok(agent::Settings {
         http2: backend.http2,
         max_connections: backend.max_connections,
         wait: backend.wait,
         connect: config.limits.connect,
         idle: backend.idle,
-        ca_file: backend.ca_file.clone(),
+        tls: tls.of_agents.clone(),
+        server_name: backend.server_name.clone(),
+        socket: backend.socket.clone().filter(|_| is_own),
         ..agent::Settings::new(origin)
     })
 }

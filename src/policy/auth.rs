@@ -1,6 +1,7 @@
-//! Who asks, as far as the gateway itself can tell: by a key of its own, by an issuer's token, or, where it leaves that
+//! Who asks, as far as the gateway itself can tell: by a key of its own, by an issuer's token or a certificate, or, where it leaves that
 //! to the agent, by a credential that the agent has accepted. What proves who somebody is lies here; fetching and
 //! reading again what that takes is the gateway's.
+pub mod certificates;
 pub mod keys;
 pub mod passing;
 pub mod rights;

@@ -90,9 +90,11 @@ impl Protocols {
     }
 }
 
-/// Serves the connection until its peer ends it, it was told to leave and has no more calls, or it is cut.
+/// Serves the connection until its peer ends it, it was told to leave and has no more calls, or it is cut. Whether it
+/// speaks HTTP/2 is known by TLS, or found out.
 pub(super) async fn serve<I, S>(
     io: I,
+    http2: Option<bool>,
     peer: Peer,
     service: S,
     protocols: Arc<Protocols>,
@@ -102,7 +104,9 @@ pub(super) async fn serve<I, S>(
     S: Service,
 {
     let mut io = Watched::new(io, Arc::clone(&state));
-    let http2 = if protocols.http2 {
+    let http2 = if let Some(known) = http2 {
+        known
+    } else if protocols.http2 {
         let Some(Ok(preface)) = poll_fn(|cx| poll_start(&mut io, &state, cx)).await else {
             return;
         };

@@ -46,6 +46,7 @@ pub(super) struct Limits {
     silence: u64,
     header: u64,
     write_stall: u64,
+    age: u64,
     period: Duration,
 }
 
@@ -54,7 +55,8 @@ impl Limits {
         let shortest = settings
             .silence
             .min(settings.header)
-            .min(settings.write_stall);
+            .min(settings.write_stall)
+            .min(settings.max_age.unwrap_or(Duration::MAX));
         let period = settings
             .sweep
             .min(shortest / 4)
@@ -64,6 +66,7 @@ impl Limits {
             silence: limit(settings.silence),
             header: limit(settings.header),
             write_stall: limit(settings.write_stall),
+            age: settings.max_age.map_or(u64::MAX, millis),
             period,
         }
     }
@@ -108,6 +111,7 @@ impl Since {
 pub(super) struct State {
     clock: Arc<Clock>,
     waker: AtomicWaker,
+    born: u64,
     cut: AtomicBool,
     leave: AtomicBool,
     http2: AtomicBool,
@@ -122,6 +126,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(clock: Arc<Clock>) -> Arc<Self> {
         let state = Self {
+            born: clock.now(),
             clock,
             waker: AtomicWaker::new(),
             cut: AtomicBool::new(false),
@@ -167,6 +172,17 @@ impl State {
         self.http2.store(true, Relaxed);
     }
 
+    /// The peer begins to agree with us on how to encrypt, which takes no longer than a head.
+    pub(super) fn shakes(&self) {
+        self.head.restart(self.clock.now());
+    }
+
+    /// They have agreed.
+    pub(super) fn has_shaken(&self) {
+        self.head.clear();
+        self.quiet.restart(self.clock.now());
+    }
+
     /// Bytes came in.
     pub(super) fn read(&self) {
         if self.calls.load(Relaxed) == 0 {
@@ -190,6 +206,9 @@ impl State {
     /// Looks whether the connection, or a stream of it, has waited too long.
     pub(super) fn sweep(&self, limits: &Limits) {
         let now = self.clock.now();
+        if now.saturating_sub(self.born) > limits.age && !self.is_leaving() {
+            self.leave();
+        }
         for stream in lock(&self.streams).iter() {
             if stream.unread.longer_than(limits.write_stall, now) {
                 stream.cut();

@@ -7,11 +7,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use super::connection::{Protocols, serve};
+use super::handshake::{Handshakes, shake};
+use super::listen::{Listener, Socket};
 use super::state::{Clock, Limits, State, lock};
+use super::wire::Wire;
 use super::{Counts, Followers, Outcome, Peer, Service, Shared};
 
 /// How long to wait when there are no descriptors or no memory for a connection.
@@ -27,12 +29,12 @@ const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Serves until drained. Fails only if it cannot listen.
 pub(super) async fn run<S: Service>(
-    listener: std::net::TcpListener,
+    listener: Socket,
     service: S,
     shared: Arc<Shared>,
     followers: Followers,
 ) -> Result<Outcome> {
-    let listener = TcpListener::from_std(listener)?;
+    let listener = Listener::new(listener)?;
     let limits = Limits::new(&shared.settings);
     let live = Arc::new(Live::new());
     #[expect(
@@ -42,6 +44,7 @@ pub(super) async fn run<S: Service>(
     let sweeper = tokio::spawn(sweep(Arc::clone(&live), limits, service.clone()));
     let mut worker = Worker {
         protocols: Arc::new(Protocols::new(&shared.settings)),
+        handshakes: Handshakes::new(shared.settings.workers),
         live,
         service,
         shared,
@@ -69,6 +72,7 @@ async fn sweep<S: Service>(live: Arc<Live>, limits: Limits, service: S) {
 
 struct Worker<S> {
     protocols: Arc<Protocols>,
+    handshakes: Arc<Handshakes>,
     live: Arc<Live>,
     service: S,
     shared: Arc<Shared>,
@@ -78,7 +82,7 @@ struct Worker<S> {
 
 impl<S: Service> Worker<S> {
     /// Accepts until the drain begins; then the listener closes.
-    async fn accept(&mut self, listener: TcpListener) {
+    async fn accept(&mut self, listener: Listener) {
         let draining = self.shared.draining.clone();
         loop {
             let accepted = tokio::select! {
@@ -97,7 +101,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    async fn next(&self, listener: &TcpListener) -> Result<(TcpStream, SocketAddr)> {
+    async fn next(&self, listener: &Listener) -> Result<(Wire, SocketAddr)> {
         let share = self.shared.counts.connections() / self.shared.settings.workers;
         if self.live.len() > share + AHEAD {
             sleep(LET_OTHERS).await;
@@ -105,22 +109,38 @@ impl<S: Service> Worker<S> {
         listener.accept().await
     }
 
-    fn welcome(&mut self, io: TcpStream, addr: SocketAddr) {
+    fn welcome(&mut self, io: Wire, addr: SocketAddr) {
         let Some(place) = Place::take(&self.shared, &self.live) else {
             let limit = self.shared.settings.max_connections;
             self.say(|| tracing::warn!(limit, "too many connections"));
             return;
         };
-        // Answers are written whole or event by event; waiting to fill a packet only delays them. If the peer has
-        // gone already this fails, and reading will say so.
-        let _ = io.set_nodelay(true);
-        let peer = Peer { addr, tls: false };
+        let mut peer = Peer {
+            addr,
+            tls: false,
+            certificate: None,
+        };
         let state = Arc::clone(&place.state);
         let (service, protocols) = (self.service.clone(), Arc::clone(&self.protocols));
-        self.protocols.tracker.spawn(async move {
-            serve(io, peer, service, protocols, state).await;
-            drop(place);
-        });
+        match (io, &self.shared.settings.tls) {
+            (Wire::Tcp(io), Some(tls)) => {
+                let (tls, all) = (tls.clone(), Arc::clone(&self.handshakes));
+                self.protocols.tracker.spawn(async move {
+                    let shaken = shake(io, &mut peer, &tls, &state, &all, &place.counts);
+                    // Boxed: it is over when the long life of the connection begins.
+                    if let Some((io, http2)) = Box::pin(shaken).await {
+                        serve(io, Some(http2), peer, service, protocols, state).await;
+                    }
+                    drop(place);
+                });
+            }
+            (io, _) => {
+                self.protocols.tracker.spawn(async move {
+                    serve(io, None, peer, service, protocols, state).await;
+                    drop(place);
+                });
+            }
+        }
     }
 
     /// Logs, but not the same thing all the time.

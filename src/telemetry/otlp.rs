@@ -36,6 +36,7 @@ use super::BadTelemetry;
 use crate::{
     agent::{self, Agent, Origin, Room},
     config::{self, BaseUrl, SecretHeader},
+    tls::{self, Roots},
     watch::{Watch, Watched},
 };
 
@@ -82,15 +83,27 @@ impl Client {
         let url = BaseUrl::parse(endpoint).map_err(|e| wrong(&e))?;
         let origin = format!("{}://{}", url.scheme(), url.authority());
         let (origin, _) = Origin::parse(&origin).map_err(|e| wrong(&e))?;
+        let mut files: Vec<Box<dyn crate::watch::Look>> = vec![];
+        let tls = url.is_https().then(|| {
+            let roots = Roots {
+                ca_file: settings.ca_file.clone(),
+                ..Roots::default()
+            };
+            let client = tls::Client::read("telemetry.otlp", &roots)?;
+            files.push(client.files());
+            Ok::<_, String>(client)
+        });
+        let tls = tls
+            .transpose()
+            .map_err(|why| BadTelemetry(format!("telemetry.otlp.{why}")))?;
         let way = agent::Settings {
             max_connections: CONNECTIONS,
             connect: settings.timeout,
             wait: settings.timeout,
-            ca_file: settings.ca_file.clone(),
+            tls,
             ..agent::Settings::new(origin)
         };
         let agent = Agent::new(&way, Room::new(&way)).map_err(|e| wrong(&e))?;
-        let mut files: Vec<Box<dyn crate::watch::Look>> = vec![];
         let mut headers = vec![];
         for said in &settings.headers {
             let (name, secret) = secret(said)

@@ -11,6 +11,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::server::read_request;
 use super::{Error, OK, agent_of, post, settings, whole};
+use crate::tls::{Client, Roots};
 
 /// Listens for TLS with a certificate for `localhost`; gives its port and the certificate in PEM.
 fn start(alpn: &'static [u8]) -> (u16, String) {
@@ -48,12 +49,22 @@ fn file(pem: &str) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
+fn trusting(path: PathBuf) -> Result<Client, String> {
+    Client::read(
+        "backend",
+        &Roots {
+            ca_file: Some(path),
+            ..Roots::default()
+        },
+    )
+}
+
 #[tokio::test]
 async fn a_trusted_agent_is_reached_by_tls() {
     let (port, pem) = start(b"http/1.1");
     let (_folder, path) = file(&pem);
     let mut settings = settings(&format!("https://localhost:{port}"));
-    settings.ca_file = Some(path);
+    settings.tls = trusting(path).ok();
     let agent = agent_of(&settings);
     // The listener serves one connection at a time, so the second call must come over the first's.
     for _ in 0..2 {
@@ -70,7 +81,7 @@ async fn an_agent_that_is_not_trusted_gets_nothing() {
     // Another's certificate, and a name that the certificate does not have.
     for (host, ca_file) in [("localhost", other), ("127.0.0.1", path)] {
         let mut settings = settings(&format!("https://{host}:{port}"));
-        settings.ca_file = Some(ca_file);
+        settings.tls = trusting(ca_file).ok();
         let error = post(&agent_of(&settings)).await.err().unwrap();
         assert!(matches!(error, Error::Unreachable(_)), "{error}");
         assert!(!error.may_have_started());
@@ -82,7 +93,7 @@ async fn http2_must_be_agreed_on() {
     let (port, pem) = start(b"http/1.1");
     let (_folder, path) = file(&pem);
     let mut settings = settings(&format!("https://localhost:{port}"));
-    settings.ca_file = Some(path);
+    settings.tls = trusting(path).ok();
     settings.http2 = true;
     let error = post(&agent_of(&settings)).await.err().unwrap();
     assert!(matches!(error, Error::Unreachable(_)), "{error}");
@@ -96,9 +107,6 @@ fn a_file_without_certificates_is_a_mistake() {
         "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
     ] {
         let (_folder, path) = file(pem);
-        let mut settings = settings("https://localhost");
-        settings.ca_file = Some(path);
-        let room = super::Room::new(&settings);
-        assert!(super::Agent::new(&settings, room).is_err());
+        assert!(trusting(path).is_err());
     }
 }

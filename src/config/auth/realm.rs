@@ -8,6 +8,8 @@ use super::{Tree, Way};
 const BETWEEN: char = '|';
 /// The realm of keys that have no other.
 const KEYS: &str = "keys";
+/// The realm of certificates that have no other.
+const CERTIFICATES: &str = "certificates";
 
 /// What is laid before the names that a way gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +46,7 @@ pub fn realms(ways: &[Way]) -> Vec<Realm> {
         let (said, own) = match way {
             Way::ApiKeys(keys) => (&keys.realm, KEYS),
             Way::Jwt(jwt) => (&jwt.realm, &*jwt.issuer),
+            Way::ClientCertificates(said) => (&said.realm, CERTIFICATES),
             Way::Passthrough | Way::Anyone => return Realm::default(),
         };
         Realm {
@@ -62,6 +65,7 @@ pub(super) fn check(ways: &[Way], tree: &mut Tree) {
         let (kind, said) = match way {
             Way::ApiKeys(keys) => ("api_keys", &keys.realm),
             Way::Jwt(jwt) => ("jwt", &jwt.realm),
+            Way::ClientCertificates(said) => ("client_certificates", &said.realm),
             Way::Passthrough | Way::Anyone => continue,
         };
         let key = format!("auth[{index}].{kind}.realm");

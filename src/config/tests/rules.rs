@@ -266,3 +266,123 @@ limits:
     let quota = config.limits.rules[0].quota.as_ref().unwrap();
     assert_eq!(quota.per, Per::Rolling(Duration::from_hours(24)));
 }
+
+#[test]
+fn tls_says_what_belongs_together() {
+    let with = |more: &str| format!("{AGENT}{more}\n");
+    let pair = "cert_file: /c, key_file: /k";
+    good(&with(&format!(
+        "tls: {{{pair}, min_version: 1.3, client_certificates: {{mode: optional, ca_file: /a, crl_files: [/l]}}}}\nauth: [{{client_certificates: {{}}}}]"
+    )));
+    for (more, says) in [
+        ("tls: {}", "tls.cert_file: line 2: expected the name"),
+        ("tls: {cert_file: /c}", "key_file"),
+        (
+            "tls: {cert_file: /c, key_file: /k}\nlisten: unix:/x",
+            "tls: line 2: there is none over a Unix socket",
+        ),
+        (
+            "tls: {cert_file: /c, key_file: /k, client_certificates: {mode: required}}",
+            "ca_file",
+        ),
+        (
+            "tls: {cert_file: /c, key_file: /k, client_certificates: {ca_file: /a}}",
+            "expected optional or required",
+        ),
+        (
+            "tls: {cert_file: /c, key_file: /k, min_version: 1.1}",
+            "tls.min_version: line 2: expected one of: 1.2, 1.3",
+        ),
+        (
+            "auth: [{client_certificates: {}}]",
+            "auth[0].client_certificates: line 2: nobody is asked for a certificate",
+        ),
+        (
+            "listen: unix:x",
+            "listen: line 2: expected unix: and a path",
+        ),
+        (
+            "admin: unix:/a/",
+            "admin: line 2: expected unix: and a path",
+        ),
+        (
+            "listen: unix:/a\nadmin: unix:/a",
+            "admin: line 3: must differ from listen",
+        ),
+    ] {
+        let told = wrong(&with(more));
+        assert!(told.contains(says), "{more}\n{told}");
+    }
+}
+
+#[test]
+fn tls_with_agents_says_what_belongs_together() {
+    for (backend, says) in [
+        (
+            "client_cert_file: /c",
+            "backend.client_cert_file: line 1: goes together with client_key_file",
+        ),
+        (
+            "client_key_file: ''",
+            "backend.client_key_file: line 1: expected the name of a file",
+        ),
+        (
+            "system_roots: false",
+            "backend.system_roots: line 1: nobody would be trusted",
+        ),
+        (
+            "server_name: 'a b'",
+            "backend.server_name: line 1: expected the name of a host",
+        ),
+    ] {
+        let told = wrong(&format!("backend: {{url: 'https://agent', {backend}}}\n"));
+        assert!(told.contains(says), "{backend}\n{told}");
+    }
+    let routes = "routes: [{path: /x, backend: 'http://localhost/a'}]\n";
+    let told = wrong(&format!(
+        "backend: {{url: 'unix:/a', server_name: a}}\n{routes}"
+    ));
+    assert!(
+        told.contains("backend.url: line 1: localhost stands for"),
+        "{told}"
+    );
+    let told = wrong(&format!(
+        "backend: {{url: 'https://a', server_name: a}}\n{routes}"
+    ));
+    assert!(told.contains("more than one origin"), "{told}");
+    let agent = good("backend: {url: 'unix:/run/a.sock'}\n").backend;
+    assert_eq!(agent.place().as_deref(), Some("unix:/run/a.sock"));
+}
+
+#[test]
+fn names_in_certificates_have_the_parts_that_are_asked_for() {
+    let with = |more: &str| format!("{AGENT}{more}\n");
+    let pair = "cert_file: /c, key_file: /k";
+    for (names, says) in [
+        ("names: ['A.b']", "names[0]: line 3: expected spiffe://"),
+        (
+            "names: ['{a}.b', 'c.d'], tenant: a",
+            "tenant: line 3: expected a word",
+        ),
+        (
+            "names: ['a.b'], tenant: trust_domain",
+            "tenant: line 3: expected a word",
+        ),
+        ("labels: {x: y}", "labels.x: line 3: expected a word"),
+        (
+            "names: ['spiffe://d/{n}'], tenant: trust_domain, labels: {x: n}",
+            "",
+        ),
+    ] {
+        let tls = format!("tls: {{{pair}, client_certificates: {{mode: required, ca_file: /a}}}}");
+        let text = with(&format!(
+            "{tls}\nauth: [{{client_certificates: {{{names}}}}}]"
+        ));
+        if says.is_empty() {
+            good(&text);
+        } else {
+            let told = wrong(&text);
+            assert!(told.contains(says), "{names}\n{told}");
+        }
+    }
+}

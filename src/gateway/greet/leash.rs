@@ -14,6 +14,7 @@ use crate::{
         wall,
     },
     reply::Outlived,
+    tls::Certificate,
     watch::Watched,
 };
 
@@ -33,6 +34,8 @@ pub(super) enum Leash {
     Key(Watched<Keys>, Arc<Key>),
     /// A token by this way: its time, and the key that it was signed with.
     Token(usize, Arc<Proven>),
+    /// A certificate that the connection began with.
+    Certificate(Arc<Certificate>),
 }
 
 impl Auth {
@@ -41,6 +44,7 @@ impl Auth {
         match by {
             Leash::None => None,
             Leash::Key(file, key) => Some(Box::pin(revoked(file.clone(), key.clone()))),
+            Leash::Certificate(shown) => Some(Box::pin(shown.clone().outlived())),
             Leash::Token(way, proven) => {
                 let Way::Tokens(issuer) = self.ways.all.get(*way)? else {
                     return None;

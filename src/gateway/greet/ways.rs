@@ -9,15 +9,21 @@ use super::{Challenge, met::Shows, secret::Shared};
 use crate::{
     a2a::shape::card::{Scheme, Security},
     config::{self, Config, MetadataRule},
-    gateway::{fetch::Fetch, making::BadSetup},
+    gateway::{fetch::Fetch, making::BadSetup, tls::Tls},
     kept::Kept,
     policy::{
-        auth::{keys::Keys, passing::Passing, sets::Set, tokens::Tokens},
+        auth::{certificates::Names, keys::Keys, passing::Passing, sets::Set, tokens::Tokens},
         conversation::Conversations,
     },
     watch::{Look, Watched},
 };
 
+/// Fields in which proxies tell of certificates (RFC 9440, Envoy).
+static CERTIFICATES: [HeaderName; 3] = [
+    HeaderName::from_static("client-cert"),
+    HeaderName::from_static("client-cert-chain"),
+    HeaderName::from_static("x-forwarded-client-cert"),
+];
 /// A field has no more words than these that could be keys.
 const WORDS: usize = 64;
 
@@ -32,6 +38,8 @@ pub(in crate::gateway) struct Ways {
     pub(super) wait: bool,
     /// Whether the gateway shows the agent a credential of its own.
     pub(super) own: bool,
+    /// Fields that tell of certificates, where clients are asked for some.
+    pub(super) told: &'static [HeaderName],
     pub(super) passing: Passing,
     /// By which their names are made.
     pub(super) secret: Shared,
@@ -43,6 +51,7 @@ pub(super) enum Way {
     Anyone,
     Keys(Watched<Keys>, Vec<HeaderName>),
     Tokens(Arc<Issuer>),
+    Certificates(Arc<Names>),
 }
 
 /// An issuer, and where its keys are.
@@ -122,6 +131,9 @@ impl Ways {
                 config::Way::Passthrough => Way::Passthrough,
                 config::Way::Anyone => Way::Anyone,
                 config::Way::ApiKeys(said) => keys(config, said, realm, files)?,
+                config::Way::ClientCertificates(said) => {
+                    Way::Certificates(Names::new(said, realm).into())
+                }
                 config::Way::Jwt(said) => Way::Tokens(issuer(said, realm, files)?.into()),
             });
         }
@@ -146,6 +158,10 @@ impl Ways {
             nobody_cares: passes && !named,
             wait: all.iter().any(|way| matches!(way, Way::Tokens(_))),
             own: config.backend.credentials.is_some(),
+            told: match &config.tls {
+                Some(tls) if tls.client_certificates.mode != config::Asks::Off => &CERTIFICATES,
+                Some(_) | None => &[],
+            },
             passing: Passing::default(),
             secret,
             challenges,
@@ -157,13 +173,14 @@ impl Ways {
     pub(in crate::gateway) fn fetches(
         &self,
         config: &Config,
+        tls: &Tls,
     ) -> Result<Vec<Option<Arc<Fetch>>>, BadSetup> {
         let fetch = |way: &Way| match way {
             Way::Tokens(issuer) => match &issuer.source {
-                Source::Url(url, _) => Ok(Some(Fetch::new(url, config)?.into())),
+                Source::Url(url, _) => Ok(Some(Fetch::new(url, config, tls)?.into())),
                 Source::File(_) => Ok(None),
             },
-            Way::Passthrough | Way::Anyone | Way::Keys(..) => Ok(None),
+            Way::Passthrough | Way::Anyone | Way::Keys(..) | Way::Certificates(_) => Ok(None),
         };
         self.all.iter().map(fetch).collect()
     }
@@ -172,7 +189,7 @@ impl Ways {
     pub(super) fn key_fields(&self) -> impl Iterator<Item = &HeaderName> {
         self.all.iter().flat_map(|way| match way {
             Way::Keys(_, names) => names.as_slice(),
-            Way::Passthrough | Way::Anyone | Way::Tokens(_) => &[],
+            Way::Passthrough | Way::Anyone | Way::Tokens(_) | Way::Certificates(_) => &[],
         })
     }
 
@@ -185,7 +202,7 @@ impl Ways {
             !word.is_empty()
                 && self.all.iter().any(|way| match way {
                     Way::Keys(file, _) => file.now().find(word).is_some(),
-                    Way::Passthrough | Way::Anyone | Way::Tokens(_) => false,
+                    Way::Passthrough | Way::Anyone | Way::Tokens(_) | Way::Certificates(_) => false,
                 })
         };
         let text = text.trim();
@@ -221,6 +238,7 @@ impl Ways {
                     }
                 })),
                 Way::Tokens(_) => schemes.push(Scheme::Bearer { jwt: true }),
+                Way::Certificates(_) => schemes.push(Scheme::Certificate),
             }
         }
         let passes = self.all.iter().any(|w| matches!(w, Way::Passthrough));
@@ -303,6 +321,7 @@ fn challenges(all: &[Way]) -> Vec<Challenge> {
                 }
             }
             Way::Tokens(_) => add(Challenge::Bearer),
+            Way::Certificates(_) => add(Challenge::Certificate),
         }
     }
     challenges

@@ -252,7 +252,7 @@ async fn a_client_that_goes_drops_its_call() {
 async fn threads_share_one_listener() {
     let made = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&made);
-    let listen = ([127, 0, 0, 1], 0).into();
+    let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into();
     let settings = Settings {
         listen,
         workers: 3,
@@ -264,7 +264,7 @@ async fn threads_share_one_listener() {
     })
     .unwrap();
     let taken = Settings {
-        listen: running.local_addr,
+        listen: running.local_addr.into(),
         ..Settings::default()
     };
     assert!(start(taken, |_| Fun::new(async |_| text(""))).is_err());
@@ -293,7 +293,7 @@ async fn threads_share_one_listener() {
 
 #[test]
 fn a_worker_that_panics_ends_the_server() {
-    let listen = ([127, 0, 0, 1], 0).into();
+    let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into();
     let settings = Settings {
         listen,
         workers: 2,

@@ -93,7 +93,7 @@ pub(super) fn serve_with<S: Service + Sync>(
     let addr = listener.local_addr().unwrap();
     settings.workers = 1;
     let shared = Shared::new(settings);
-    let run = worker::run(listener, service, Arc::clone(&shared), followers);
+    let run = worker::run(listener.into(), service, Arc::clone(&shared), followers);
     let worker = tokio::spawn(async { run.await.unwrap() });
     Server {
         addr,

@@ -33,6 +33,8 @@ pub enum Scheme {
         /// It is.
         jwt: bool,
     },
+    /// A certificate, shown by TLS.
+    Certificate,
 }
 
 /// What the gateway asks for.
@@ -52,6 +54,7 @@ impl Scheme {
         match self {
             Self::Key(field) => format!("gateway-{field}"),
             Self::Bearer { .. } => "gateway-bearer".to_owned(),
+            Self::Certificate => "gateway-mtls".to_owned(),
         }
     }
 
@@ -71,6 +74,7 @@ impl Scheme {
                 }
                 scheme.put("httpAuthSecurityScheme", Node::Obj(inner));
             }
+            Self::Certificate => scheme.put("mtlsSecurityScheme", Node::Obj(inner)),
         }
         scheme
     }
