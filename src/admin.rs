@@ -67,6 +67,8 @@ pub struct Asked {
     pub rest: String,
     /// The token that came with it.
     pub token: Option<String>,
+    /// Its query.
+    pub query: Option<String>,
 }
 
 type Answer = Pin<Box<dyn Future<Output = Page> + Send>>;
@@ -124,13 +126,20 @@ impl Route {
         Self::new("/livez", || Page::plain(StatusCode::OK, "ok\n"))
     }
 
-    /// `/readyz`: calls are welcome, or why they are not.
+    /// `/readyz`: calls are welcome, or why they are not; with `?verbose` also `details`, in whole lines.
     pub fn ready(
         ready: impl Fn() -> std::result::Result<(), String> + Send + Sync + 'static,
+        details: impl Fn() -> String + Send + Sync + 'static,
     ) -> Self {
-        Self::new("/readyz", move || match ready() {
-            Ok(()) => Page::plain(StatusCode::OK, "ok\n"),
-            Err(why) => Page::plain(StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
+        Self::waiting(Method::GET, "/readyz", move |asked| {
+            let mut page = match ready() {
+                Ok(()) => Page::plain(StatusCode::OK, "ok\n"),
+                Err(why) => Page::plain(StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
+            };
+            if asked.query.is_some_and(|query| query.starts_with("verbose")) {
+                page.text += &details();
+            }
+            std::future::ready(page)
         })
     }
 }
@@ -163,7 +172,13 @@ struct Admin(Arc<[Route]>);
 
 impl Admin {
     /// The page, and the verbs to use instead where there is none for this one.
-    async fn page(&self, verb: &Method, path: &str, token: Option<String>) -> (Page, String) {
+    async fn page(
+        &self,
+        verb: &Method,
+        path: &str,
+        query: Option<&str>,
+        token: Option<String>,
+    ) -> (Page, String) {
         let fitting = || self.0.iter().filter(|route| route.rest(path).is_some());
         let Some(route) = fitting().find(|route| route.takes(verb)) else {
             let verbs: Vec<&str> = fitting().flat_map(|r| verbs(&r.verb)).copied().collect();
@@ -178,7 +193,9 @@ impl Admin {
             return (page, verbs);
         };
         let rest = route.rest(path).unwrap_or_default().to_owned();
-        ((route.page)(Asked { rest, token }).await, String::new())
+        let query = query.map(str::to_owned);
+        let asked = Asked { rest, token, query };
+        ((route.page)(asked).await, String::new())
     }
 }
 
@@ -195,9 +212,8 @@ impl Service for Admin {
             let token = request.headers().get(header::AUTHORIZATION);
             let token = token.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
             let token = token.map(str::to_owned);
-            let (page, allow) = admin
-                .page(request.method(), request.uri().path(), token)
-                .await;
+            let (verb, uri) = (request.method(), request.uri());
+            let (page, allow) = admin.page(verb, uri.path(), uri.query(), token).await;
             let never: fn(Infallible) -> Error = |never| match never {};
             let mut response = Response::new(Full::from(page.text).map_err(never));
             *response.status_mut() = page.status;

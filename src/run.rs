@@ -14,11 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     admin,
+    agent::{Lookup, Status},
     audit::{Audit, Recorded},
     budget::Budget,
     config::{BaseUrl, Config},
     demo,
-    gateway::{self, Gateway, Setup},
+    gateway::{self, Backends, Gateway, Setup},
     policy::{conversation::Conversations, limits::Limits},
     reply::Reply,
     server::{self, Running, Worker},
@@ -65,10 +66,17 @@ pub struct Served {
     pub audit: Audit,
     /// The limits.
     pub rules: Limits,
+    /// The addresses of the agents.
+    pub backends: Backends,
 }
 
 /// Starts a gateway with these settings.
 pub fn start(config: Config) -> io::Result<Served> {
+    start_looking_up(config, &Lookup::System)
+}
+
+/// The same with names of agents looked up by somebody else.
+pub fn start_looking_up(config: Config, lookup: &Lookup) -> io::Result<Served> {
     for says in config.warnings() {
         tracing::warn!("{says}");
     }
@@ -77,7 +85,9 @@ pub fn start(config: Config) -> io::Result<Served> {
     let token = config.admin_token_file.as_deref().map(admin_token);
     let token = token.transpose()?;
     let token = token.as_deref();
-    let setup = Setup::new(config).map_err(io::Error::other)?;
+    let needs_agent = config.backend.health.readiness;
+    let setup = Setup::looking_up(config, lookup).map_err(io::Error::other)?;
+    let backends = setup.backends();
     let budget = setup.budget().clone();
     let conversations = setup.conversations().clone();
     let audit = setup.audit().clone();
@@ -85,16 +95,27 @@ pub fn start(config: Config) -> io::Result<Served> {
     let callers = setup.callers().clone();
     let running = server::start(settings, move |worker| gateway_for(&setup, &worker))?;
     let draining = running.draining();
+    let of_agents = backends.clone();
     let ready = move || {
         if draining.is_cancelled() {
             return Err("draining".to_owned());
         }
+        let down = |status: &Status| status.is_down();
+        if needs_agent && of_agents.status().iter().any(down) {
+            return Err("the agent is down at all its addresses".to_owned());
+        }
         Ok(())
+    };
+    let of_agents = backends.clone();
+    let details = move || {
+        let all = of_agents.status();
+        let addresses = all.iter().flat_map(|status| &status.addresses);
+        addresses.map(|address| format!("{address}\n")).collect()
     };
     let open = admin_address.is_some_and(|address| address.ip().is_loopback());
     let probes = vec![
         admin::Route::live(),
-        admin::Route::ready(ready),
+        admin::Route::ready(ready, details),
         admin::conversations(conversations.clone(), token, open),
         admin::callers(callers, token, open),
         admin::audit(audit.clone(), token, open),
@@ -109,6 +130,7 @@ pub fn start(config: Config) -> io::Result<Served> {
         conversations,
         audit,
         rules,
+        backends,
     })
 }
 

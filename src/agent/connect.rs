@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use smallvec::SmallVec;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -18,22 +19,23 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::error::{BadSettings, Error};
-use super::{Origin, Settings, after};
+use super::names::{Lookup, Ways};
+use super::{Settings, after};
 
 const H1: &[u8] = b"http/1.1";
 const H2: &[u8] = b"h2";
 
 /// Knows how to reach the agent.
 pub(super) struct Dialer {
-    origin: Origin,
     tls: Option<(TlsConnector, ServerName<'static>)>,
+    lookup: Lookup,
     http2: bool,
     connect: Duration,
 }
 
 impl Dialer {
     pub(super) fn new(settings: &Settings) -> Result<Self, BadSettings> {
-        let origin = settings.origin.clone();
+        let origin = &settings.origin;
         let tls = if origin.secure() {
             let name = ServerName::try_from(origin.host().to_owned())
                 .map_err(|error| BadSettings::Tls(error.to_string()))?;
@@ -43,18 +45,18 @@ impl Dialer {
             None
         };
         Ok(Self {
-            origin,
             tls,
+            lookup: settings.lookup.clone(),
             http2: settings.http2,
             connect: settings.connect,
         })
     }
 
     /// Connects, within the settings' patience and not beyond `deadline`.
-    pub(super) async fn dial(&self, deadline: Instant) -> Result<Wire, Error> {
+    pub(super) async fn dial(&self, ways: &Ways, deadline: Instant) -> Result<Wire, Error> {
         let patience = after(self.connect);
         let until = patience.min(deadline);
-        match tokio::time::timeout_at(until, self.connect(until)).await {
+        match tokio::time::timeout_at(until, self.connect(ways, until)).await {
             Ok(Ok(wire)) => Ok(wire),
             Ok(Err(error)) => Err(Error::Unreachable(error.to_string())),
             Err(_) if deadline < patience => Err(Error::Timeout { sent: false }),
@@ -65,8 +67,8 @@ impl Dialer {
         }
     }
 
-    async fn connect(&self, until: Instant) -> io::Result<Wire> {
-        let tcp = self.reach(until).await?;
+    async fn connect(&self, ways: &Ways, until: Instant) -> io::Result<Wire> {
+        let tcp = self.reach(ways, until).await?;
         // A request leaves in one write, and an answer is waited for: holding back small packets only delays.
         tcp.set_nodelay(true)?;
         let Some((connector, name)) = &self.tls else {
@@ -79,11 +81,16 @@ impl Dialer {
         Ok(Wire::Tls(Box::new(tls)))
     }
 
-    /// Tries all addresses of the host, each with its share of the time left: one that swallows packets must
+    /// Tries all addresses of the machine, each with its share of the time left: one that swallows packets must
     /// not use up the others' time.
-    async fn reach(&self, until: Instant) -> io::Result<TcpStream> {
-        let found = tokio::net::lookup_host((self.origin.host(), self.origin.port())).await?;
-        let addresses: Vec<SocketAddr> = found.collect();
+    async fn reach(&self, ways: &Ways, until: Instant) -> io::Result<TcpStream> {
+        let addresses: SmallVec<[SocketAddr; 2]> = match ways {
+            Ways::Known(addresses) => addresses.clone(),
+            Ways::Name(place) => {
+                let found = self.lookup.resolve(&place.host, place.port);
+                found.await?.into()
+            }
+        };
         let mut failure = io::Error::other("the name has no address");
         for (tried, address) in addresses.iter().enumerate() {
             let left = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);

@@ -28,8 +28,17 @@ pub(super) enum Failed {
         reused: bool,
         cause: String,
     },
+    /// No connection came about; here is the request back.
+    Undialled {
+        request: Box<Request<Full<Bytes>>>,
+        error: Error,
+    },
     /// The connection broke with the request on its way.
-    Broken(Error),
+    Broken {
+        error: Error,
+        /// Whether it had served before.
+        reused: bool,
+    },
     /// Trying again would not help.
     Final(Error),
 }
@@ -104,7 +113,10 @@ impl Link {
             },
             // It came whole, but it was not HTTP: the next answer would be no better.
             None if error.is_parse() => Failed::Final(error.into()),
-            None => Failed::Broken(error.into()),
+            None => Failed::Broken {
+                error: error.into(),
+                reused,
+            },
         })
     }
 

@@ -10,6 +10,7 @@ use ipnet::IpNet;
 
 use super::audit;
 use super::auth;
+use super::backend as addresses;
 use super::bounds;
 use super::conversations;
 use super::face::Face;
@@ -89,6 +90,13 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         .is_some_and(|admin| admin.port() != 0 && admin == config.listen)
     {
         tree.wrong("admin", "must differ from listen");
+    }
+    if !config.routes.is_empty()
+        && config.backend.url.is_none()
+        && !config.backend.addresses.is_empty()
+    {
+        let says = "they are those of backend.url, which is not set; routes have names";
+        tree.wrong("backend.addresses", says);
     }
     let lacks_agent = config.lacks_agent() && !tree.blames("routes");
     if agent == Agent::Required && lacks_agent {
@@ -179,8 +187,15 @@ fn backend(raw: raw::Backend, tree: &mut Tree) -> Backend {
         tree.wrong("backend.ca_file", "expected the name of a file");
     }
     let metadata = metadata::of_agent(&raw.default_metadata, &raw.require_metadata, tree);
+    addresses::check(&raw, tree);
     Backend {
         url: url("backend.url", raw.url.as_deref(), tree),
+        addresses: addresses::addresses(&raw, tree),
+        resolve: raw.resolve,
+        affinity: raw.affinity,
+        breaker: raw.breaker,
+        repeats: raw.repeats,
+        health: raw.health,
         binding: raw.binding,
         version: raw.version,
         http2: raw.http2,

@@ -218,8 +218,17 @@ impl Exchange {
             gateway.limits.first_byte
         };
         self.permit.goes_out()?;
-        let sent = self.route.agent.send(request, deadline, again).await;
-        sent.map_err(|e| unanswered(&e, op))
+        let agent = &self.route.agent;
+        let facts = &self.call.facts;
+        let whose = agent.whose(facts.context.as_deref(), facts.task.as_deref());
+        let sent = agent.send_for(whose, request, deadline, again).await;
+        let answer = sent.map_err(|e| unanswered(&e, op))?;
+        if let Some(mut homing) = agent.homing(answer.body()) {
+            self.to.learn = true;
+            self.permit
+                .tells_ids(move |ids| homing.learn(ids.context.as_deref(), ids.task.as_deref()));
+        }
+        Ok(answer)
     }
 
     fn stream(&mut self, head: Parts, body: agent::Body) -> Result<Response<Reply>, Fault> {
