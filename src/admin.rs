@@ -136,7 +136,10 @@ impl Route {
                 Ok(()) => Page::plain(StatusCode::OK, "ok\n"),
                 Err(why) => Page::plain(StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
             };
-            if asked.query.is_some_and(|query| query.starts_with("verbose")) {
+            if asked
+                .query
+                .is_some_and(|query| query.starts_with("verbose"))
+            {
                 page.text += &details();
             }
             std::future::ready(page)
@@ -273,7 +276,10 @@ mod tests {
             Ok(())
         };
         let listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let routes = vec![Route::live(), Route::ready(ready)];
+        let routes = vec![
+            Route::live(),
+            Route::ready(ready, || "one is up\n".to_owned()),
+        ];
         let running = start(listen, routes).unwrap().unwrap();
         let addr = running.local_addr;
 
@@ -283,7 +289,9 @@ mod tests {
         let head = ask(addr, "HEAD /livez");
         assert!(head.contains("content-length: 3\r\n"), "{head}");
         assert!(head.ends_with("\r\n\r\n"), "{head}");
-        assert!(ask(addr, "GET /readyz?verbose").starts_with("HTTP/1.1 200"));
+        let verbose = ask(addr, "GET /readyz?verbose");
+        assert!(verbose.starts_with("HTTP/1.1 200"), "{verbose}");
+        assert!(verbose.ends_with("\r\n\r\nok\none is up\n"), "{verbose}");
         draining.store(true, Relaxed);
         let busy = ask(addr, "GET /readyz");
         assert!(busy.starts_with("HTTP/1.1 503"), "{busy}");

@@ -5,6 +5,10 @@
 
 use super::breaker::Stand;
 
+/// Answers that take less than this, in seconds, are alike: else the first idle address that is a little faster would
+/// get all the calls that come one by one.
+const ALIKE: f64 = 0.01;
+
 /// An address, as far as the choice is concerned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
@@ -86,7 +90,9 @@ fn lighter(views: &[View], fits: impl Fn(&View) -> bool + Copy, dice: &mut Dice)
 )]
 fn is_lighter(one: &View, other: &View) -> bool {
     match (one.time, other.time) {
-        (Some(a), Some(b)) => a * (one.busy + 1) as f64 <= b * (other.busy + 1) as f64,
+        (Some(a), Some(b)) => {
+            a.max(ALIKE) * ((one.busy + 1) as f64) < b.max(ALIKE) * ((other.busy + 1) as f64)
+        }
         // Nothing is known of one of them yet: it is to have its chance.
         _ => one.busy < other.busy,
     }
@@ -95,7 +101,10 @@ fn is_lighter(one: &View, other: &View) -> bool {
 /// What a name or an id hashes to: the same at every gateway, of whatever version.
 pub(super) fn hash(kind: &str, text: &str) -> u64 {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(kind.as_bytes()).update(b"\0").update(text.as_bytes());
+    hasher
+        .update(kind.as_bytes())
+        .update(b"\0")
+        .update(text.as_bytes());
     let digest = hasher.finalize();
     let first = digest.as_bytes().first_chunk().copied();
     u64::from_le_bytes(first.unwrap_or_default())
@@ -242,6 +251,9 @@ mod tests {
         let chosen: Vec<_> = (0..300)
             .filter_map(|_| choose(&all, Wish::Any, &mut dice))
             .collect();
-        assert!(!chosen.contains(&1), "ten times as slow is slower than ten times as busy");
+        assert!(
+            !chosen.contains(&1),
+            "ten times as slow is slower than ten times as busy"
+        );
     }
 }

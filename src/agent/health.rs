@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, StatusCode, Uri};
 use http::uri::PathAndQuery;
+use http::{Request, StatusCode, Uri};
 use tokio::time::Instant;
 
 use super::branch::Branch;

@@ -8,12 +8,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::Settings;
 use super::balance::{self, View};
 use super::breaker::{Breaker, Change, Stand, Ticket};
 use super::health::{Check, Checked};
 use super::names::Ways;
 use super::room::Hall;
-use super::Settings;
 
 /// How fast what was measured loses weight.
 const MEMORY: f64 = 10.0;

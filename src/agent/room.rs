@@ -318,7 +318,9 @@ impl Homing {
             *known = true;
             let homes = room.0.homes.get_or_init(|| {
                 let homes = Cache::builder().max_capacity(HOMES).time_to_idle(AT_HOME);
-                homes.eviction_policy(moka::policy::EvictionPolicy::lru()).build()
+                homes
+                    .eviction_policy(moka::policy::EvictionPolicy::lru())
+                    .build()
             });
             homes.insert(balance::hash(kind, id), *replica);
         };

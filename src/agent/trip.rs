@@ -54,9 +54,7 @@ impl Trip {
         // What a proxy says of an agent that is away, and an agent that is about to go. Any other error is its own.
         let unwell = matches!(
             status,
-            StatusCode::BAD_GATEWAY
-                | StatusCode::SERVICE_UNAVAILABLE
-                | StatusCode::GATEWAY_TIMEOUT
+            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
         );
         if unwell {
             self.failed(&format!("HTTP status {}", status.as_u16()));
@@ -101,9 +99,8 @@ impl Agent {
             }),
             Err(list) => {
                 let found = self.choose(&list, whose, |_| false);
-                let (branch, ride) = found.ok_or_else(|| {
-                    Error::Unreachable("no address of it is known".to_owned())
-                })?;
+                let (branch, ride) = found
+                    .ok_or_else(|| Error::Unreachable("no address of it is known".to_owned()))?;
                 Ok(Trip {
                     branch,
                     permit: None,

@@ -353,7 +353,8 @@ fn rules(config: &Config, conversations: &Conversations) -> Result<Rules, BadSet
 
 fn agent_settings(config: &Config, origin: &str) -> Result<agent::Settings, BadSetup> {
     let backend = &config.backend;
-    let is_own = |url: &config::BaseUrl| format!("{}://{}", url.scheme(), url.authority()) == origin;
+    let is_own =
+        |url: &config::BaseUrl| format!("{}://{}", url.scheme(), url.authority()) == origin;
     let listed = backend.url.as_ref().filter(|url| is_own(url));
     let listed = listed.map_or(&[][..], |_| &backend.addresses);
     let place = |one: &config::HostPort| agent::Place {

@@ -1,7 +1,7 @@
 //! Connections that end at each byte: of a request, of a head, of a body, of a stream.
 use crate::{
     proxy::Fault,
-    scene::{Ended, Place, answer, at_rest, gateway, send},
+    scene::{Ended, Place, answer, at_rest, send},
     support::{
         gateway::Gateway,
         message::Message,

@@ -28,7 +28,6 @@ fn an_address_that_says_it_is_ill_gets_no_calls() {
         answer(asked, "a")
     });
     let a = Place {
-        agent,
         log,
         proxy: Proxy::before(agent),
     };

@@ -128,7 +128,8 @@ fn who_moved_without_a_word_is_looked_up_at_once() {
     let script = Script::default();
     script.says(&[a.proxy.addr]);
     // Long enough that nobody looks it up by the clock; but looked up it was within the last second.
-    let yaml = "listen: 127.0.0.1:0\nworkers: 1\nbackend: {url: 'http://agent.test:9', resolve: 1h}";
+    let yaml =
+        "listen: 127.0.0.1:0\nworkers: 1\nbackend: {url: 'http://agent.test:9', resolve: 1h}";
     let config = Config::parse(yaml, Overrides::default()).unwrap();
     let lookup = Lookup::By(Arc::new(script.clone()));
     let gateway = Gateway::serving(run::start_looking_up(config, &lookup).unwrap());

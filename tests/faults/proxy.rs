@@ -18,7 +18,7 @@ use tokio::{
 
 /// What happens to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// Nothing.
     None,
     /// There is none: nobody listens.
@@ -37,8 +37,8 @@ pub enum Fault {
     Dribble,
 }
 
-pub struct Proxy {
-    pub addr: SocketAddr,
+pub(crate) struct Proxy {
+    pub(crate) addr: SocketAddr,
     shared: Arc<Shared>,
     fault: watch::Sender<Fault>,
 }
@@ -47,7 +47,6 @@ struct Shared {
     agent: SocketAddr,
     /// All that the gateway sent.
     sent: Mutex<Vec<u8>>,
-    accepted: AtomicUsize,
     open: AtomicUsize,
 }
 
@@ -56,14 +55,13 @@ fn runtime() -> Runtime {
 }
 
 impl Proxy {
-    pub fn before(agent: SocketAddr) -> Self {
+    pub(crate) fn before(agent: SocketAddr) -> Self {
         let listener = Listener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let (fault, faults) = watch::channel(Fault::None);
         let shared = Arc::new(Shared {
             agent,
             sent: Mutex::default(),
-            accepted: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
         });
         let for_thread = shared.clone();
@@ -76,7 +74,7 @@ impl Proxy {
     }
 
     /// From now on connections fare so; those that are there are reset where nobody is to listen any more.
-    pub fn does(&self, fault: Fault) {
+    pub(crate) fn does(&self, fault: Fault) {
         self.fault.send_replace(fault);
         let listens = fault != Fault::Refuse;
         crate::support::until("the proxy does as told", || {
@@ -85,7 +83,7 @@ impl Proxy {
     }
 
     /// How often a message of this id was sent.
-    pub fn sends_of(&self, id: &str) -> usize {
+    pub(crate) fn sends_of(&self, id: &str) -> usize {
         let sent = self.shared.sent.lock().unwrap();
         let name = format!("\"{id}\"");
         sent.windows(name.len())
@@ -93,12 +91,8 @@ impl Proxy {
             .count()
     }
 
-    pub fn open(&self) -> usize {
+    pub(crate) fn open(&self) -> usize {
         self.shared.open.load(SeqCst)
-    }
-
-    pub fn accepted(&self) -> usize {
-        self.shared.accepted.load(SeqCst)
     }
 }
 
@@ -120,6 +114,7 @@ async fn listen(
         };
         listener.set_nonblocking(true).unwrap();
         let listener = TcpListener::from_std(listener).unwrap();
+        let said = faults.clone();
         loop {
             tokio::select! {
                 refused = faults.wait_for(|f| *f == Fault::Refuse) => {
@@ -130,9 +125,8 @@ async fn listen(
                 }
                 accepted = listener.accept() => {
                     let io = accepted.unwrap().0.into_std().unwrap();
-                    let (shared, faults) = (shared.clone(), faults.clone());
+                    let (shared, faults) = (shared.clone(), said.clone());
                     thread::spawn(move || {
-                        shared.accepted.fetch_add(1, SeqCst);
                         shared.open.fetch_add(1, SeqCst);
                         runtime().block_on(carry(io, faults, &shared));
                         shared.open.fetch_sub(1, SeqCst);

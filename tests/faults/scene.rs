@@ -1,6 +1,4 @@
 //! What the tests of faults are made of: agents behind proxies, a gateway before them, and how calls may end.
-use std::net::SocketAddr;
-
 use a2a_gateway::agent::Status;
 
 use crate::{
@@ -16,25 +14,23 @@ use crate::{
 };
 
 /// An agent, and the proxy before it.
-pub struct Place {
-    pub agent: SocketAddr,
-    pub log: Log,
-    pub proxy: Proxy,
+pub(crate) struct Place {
+    pub(crate) log: Log,
+    pub(crate) proxy: Proxy,
 }
 
 impl Place {
     /// A v1.0 JSON-RPC agent; what it names itself has `name` in it.
-    pub fn of(name: &'static str) -> Self {
+    pub(crate) fn of(name: &'static str) -> Self {
         let (agent, log) = Agent::always(move |asked| answer(asked, name));
         Self {
-            agent,
             log,
             proxy: Proxy::before(agent),
         }
     }
 
     /// The ids of the messages that reached it.
-    pub fn messages(&self) -> Vec<String> {
+    pub(crate) fn messages(&self) -> Vec<String> {
         let all = self.log.all();
         let ids = all.iter().filter_map(|asked| {
             let body = serde_json::from_str::<serde_json::Value>(&asked.body).ok()?;
@@ -45,14 +41,14 @@ impl Place {
     }
 
     /// How often it was asked for a task.
-    pub fn questions(&self) -> usize {
+    pub(crate) fn questions(&self) -> usize {
         let all = self.log.all();
         all.iter().filter(|a| a.body.contains("GetTask")).count()
     }
 }
 
 /// What an agent that is well says.
-pub fn answer(asked: &Asked, name: &str) -> Vec<u8> {
+pub(crate) fn answer(asked: &Asked, name: &str) -> Vec<u8> {
     let json = "content-type: application/json\r\n";
     if asked.is("GET /healthz") {
         return agent::answer(200, "", "ok");
@@ -61,7 +57,9 @@ pub fn answer(asked: &Asked, name: &str) -> Vec<u8> {
     let params = &body["params"];
     if body["method"] == "GetTask" {
         let id = params["id"].as_str().unwrap();
-        let task = format!(r#"{{"id":"{id}","contextId":"c","status":{{"state":"TASK_STATE_COMPLETED"}}}}"#);
+        let task = format!(
+            r#"{{"id":"{id}","contextId":"c","status":{{"state":"TASK_STATE_COMPLETED"}}}}"#
+        );
         return agent::answer(200, json, crate::support::words::result(&task));
     }
     let message = &params["message"];
@@ -86,7 +84,7 @@ pub fn answer(asked: &Asked, name: &str) -> Vec<u8> {
 }
 
 /// A gateway before these addresses of one agent.
-pub fn gateway(places: &[&Place], backend: &str, rest: &str) -> Gateway {
+pub(crate) fn gateway(places: &[&Place], backend: &str, rest: &str) -> Gateway {
     let addresses: Vec<_> = places.iter().map(|place| place.proxy.addr).collect();
     let listed: Vec<_> = addresses.iter().map(|a| format!("'{a}'")).collect();
     let backend = format!("addresses: [{}], {backend}", listed.join(", "));
@@ -95,7 +93,7 @@ pub fn gateway(places: &[&Place], backend: &str, rest: &str) -> Gateway {
 
 /// How a call ended.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// With what the agent said.
     Well,
     /// With a fault of this reason.
@@ -105,19 +103,23 @@ pub enum Ended {
 }
 
 /// Sends a message and waits for its end, whatever that is. Asserts that it is told in the dialect of the client.
-pub fn send(gateway: &Gateway, speak: Speak, message: Message<'_>) -> Ended {
+pub(crate) fn send(gateway: &Gateway, speak: Speak, message: Message<'_>) -> Ended {
     let mut client = gateway.client();
     let (line, body) = message.words(speak);
     client.send(line, &fields(speak), &body);
     ended(speak, message.streams, &mut client)
 }
 
-pub fn fields(speak: Speak) -> String {
-    let version = if speak.is_old() { "" } else { "a2a-version: 1.0\r\n" };
+pub(crate) fn fields(speak: Speak) -> String {
+    let version = if speak.is_old() {
+        ""
+    } else {
+        "a2a-version: 1.0\r\n"
+    };
     format!("content-type: application/json\r\n{version}")
 }
 
-pub fn ended(speak: Speak, streams: bool, client: &mut Client) -> Ended {
+pub(crate) fn ended(speak: Speak, streams: bool, client: &mut Client) -> Ended {
     let whole: Answer = client.answer();
     let events = whole.head.get("content-type") == Some("text/event-stream");
     if events {
@@ -145,14 +147,14 @@ pub fn ended(speak: Speak, streams: bool, client: &mut Client) -> Ended {
 }
 
 /// The agent's addresses, as the gateway has them.
-pub fn status(gateway: &Gateway) -> Status {
+pub(crate) fn status(gateway: &Gateway) -> Status {
     let all = gateway.served().backends.status();
     assert_eq!(all.len(), 1, "{all:?}");
     all.into_iter().next().unwrap()
 }
 
 /// Waits until nothing is under way: all places and turns were given back.
-pub fn at_rest(gateway: &Gateway) {
+pub(crate) fn at_rest(gateway: &Gateway) {
     until("all places are given back", || {
         let status = status(gateway);
         let mut all = status.addresses.iter();
@@ -161,7 +163,7 @@ pub fn at_rest(gateway: &Gateway) {
 }
 
 /// Waits until the address of this proxy is seen as up, or as down.
-pub fn until_up(gateway: &Gateway, place: &Place, up: bool) {
+pub(crate) fn until_up(gateway: &Gateway, place: &Place, up: bool) {
     let label = place.proxy.addr.to_string();
     until("the gateway sees how the address is", || {
         let status = status(gateway);
