@@ -68,6 +68,8 @@ pub struct Asked {
     pub rest: String,
     /// The token that came with it.
     pub token: Option<String>,
+    /// Its query.
+    pub query: Option<String>,
 }
 
 type Answer = Pin<Box<dyn Future<Output = Page> + Send>>;
@@ -125,13 +127,23 @@ impl Route {
         Self::new("/livez", || Page::plain(StatusCode::OK, "ok\n"))
     }
 
-    /// `/readyz`: calls are welcome, or why they are not.
+    /// `/readyz`: calls are welcome, or why they are not; with `?verbose` also `details`, in whole lines.
     pub fn ready(
         ready: impl Fn() -> std::result::Result<(), String> + Send + Sync + 'static,
+        details: impl Fn() -> String + Send + Sync + 'static,
     ) -> Self {
-        Self::new("/readyz", move || match ready() {
-            Ok(()) => Page::plain(StatusCode::OK, "ok\n"),
-            Err(why) => Page::plain(StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
+        Self::waiting(Method::GET, "/readyz", move |asked| {
+            let mut page = match ready() {
+                Ok(()) => Page::plain(StatusCode::OK, "ok\n"),
+                Err(why) => Page::plain(StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
+            };
+            if asked
+                .query
+                .is_some_and(|query| query.starts_with("verbose"))
+            {
+                page.text += &details();
+            }
+            std::future::ready(page)
         })
     }
 }
@@ -164,7 +176,13 @@ struct Admin(Arc<[Route]>);
 
 impl Admin {
     /// The page, and the verbs to use instead where there is none for this one.
-    async fn page(&self, verb: &Method, path: &str, token: Option<String>) -> (Page, String) {
+    async fn page(
+        &self,
+        verb: &Method,
+        path: &str,
+        query: Option<&str>,
+        token: Option<String>,
+    ) -> (Page, String) {
         let fitting = || self.0.iter().filter(|route| route.rest(path).is_some());
         let Some(route) = fitting().find(|route| route.takes(verb)) else {
             let verbs: Vec<&str> = fitting().flat_map(|r| verbs(&r.verb)).copied().collect();
@@ -179,7 +197,9 @@ impl Admin {
             return (page, verbs);
         };
         let rest = route.rest(path).unwrap_or_default().to_owned();
-        ((route.page)(Asked { rest, token }).await, String::new())
+        let query = query.map(str::to_owned);
+        let asked = Asked { rest, token, query };
+        ((route.page)(asked).await, String::new())
     }
 }
 
@@ -196,9 +216,8 @@ impl Service for Admin {
             let token = request.headers().get(header::AUTHORIZATION);
             let token = token.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
             let token = token.map(str::to_owned);
-            let (page, allow) = admin
-                .page(request.method(), request.uri().path(), token)
-                .await;
+            let (verb, uri) = (request.method(), request.uri());
+            let (page, allow) = admin.page(verb, uri.path(), uri.query(), token).await;
             let never: fn(Infallible) -> Error = |never| match never {};
             let mut response = Response::new(Full::from(page.text).map_err(never));
             *response.status_mut() = page.status;
@@ -260,7 +279,10 @@ mod tests {
             Ok(())
         };
         let listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
-        let routes = vec![Route::live(), Route::ready(ready)];
+        let routes = vec![
+            Route::live(),
+            Route::ready(ready, || "one is up\n".to_owned()),
+        ];
         let running = start(listen, routes).unwrap().unwrap();
         let addr = running.local_addr;
 
@@ -270,7 +292,9 @@ mod tests {
         let head = ask(addr, "HEAD /livez");
         assert!(head.contains("content-length: 3\r\n"), "{head}");
         assert!(head.ends_with("\r\n\r\n"), "{head}");
-        assert!(ask(addr, "GET /readyz?verbose").starts_with("HTTP/1.1 200"));
+        let verbose = ask(addr, "GET /readyz?verbose");
+        assert!(verbose.starts_with("HTTP/1.1 200"), "{verbose}");
+        assert!(verbose.ends_with("\r\n\r\nok\none is up\n"), "{verbose}");
         draining.store(true, Relaxed);
         let busy = ask(addr, "GET /readyz");
         assert!(busy.starts_with("HTTP/1.1 503"), "{busy}");

@@ -6,8 +6,9 @@
 //! next exchange. HTTP/2 shares connections between exchanges, so there (and only there) hyper runs tasks.
 
 use std::path::PathBuf;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,34 +20,44 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::time::Instant;
 
+mod allowance;
+mod balance;
 mod body;
+mod branch;
+mod breaker;
 mod coding;
 mod connect;
 mod error;
 mod gate;
+mod health;
 mod link;
+mod names;
 mod origin;
+mod replica;
 mod room;
+mod status;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod trip;
 
+pub use allowance::Settings as Repeats;
 pub use body::Body;
+pub use breaker::Settings as Breaking;
 pub use error::{BadSettings, Error};
+pub use health::Check;
+pub use names::{Answer, Lookup, Place, Resolver};
 pub use origin::Origin;
-pub use room::Room;
+pub use room::{Homing, Room, Whose};
+pub use status::{Address, Breaker, Status};
 
 use body::Source;
+use branch::{Branch, Branches, List};
 use connect::Dialer;
 use link::{Failed, Link};
-use room::Pool;
-use streams::Lines;
+use replica::Replica;
 
 use crate::tls;
-
-/// Fresh connections that may turn out closed before anything was written, in one exchange. An agent that
-/// accepts and closes at once would otherwise keep us dialling until the deadline.
-const FRESH_TRIES: usize = 2;
 
 /// What hyper's parser takes on the stack; another number costs an allocation for each response.
 const PARSER_HEADERS: usize = 100;
@@ -55,13 +66,28 @@ const PARSER_HEADERS: usize = 100;
 const SMALLEST_BUFFER: usize = 8 * 1024;
 
 /// Where the agent is reached and how patiently.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Scheme, host and port of the agent.
     pub origin: Origin,
     /// Whether to speak HTTP/2: by ALPN with TLS, by prior knowledge without.
     pub http2: bool,
-    /// How many connections all workers together keep. Over HTTP/2 it bounds the streams, at a hundred each.
+    /// Where it is, if that is not what the origin names: each is a machine of the one agent.
+    pub addresses: Vec<Place>,
+    /// How often names are looked up again.
+    pub resolve: Duration,
+    /// Who looks them up.
+    pub lookup: Lookup,
+    /// Whether a conversation stays with one address.
+    pub affinity: bool,
+    /// When an address is left alone.
+    pub breaker: Breaking,
+    /// How much may be sent again.
+    pub retries: Repeats,
+    /// How addresses are asked how they are, if they are.
+    pub check: Option<Check>,
+    /// How many connections all workers together keep to each address. Over HTTP/2 it bounds the streams, at a
+    /// hundred each.
     pub max_connections: usize,
     /// How long a request waits for one of them.
     pub wait: Duration,
@@ -87,6 +113,13 @@ impl Settings {
         Self {
             origin,
             http2: false,
+            addresses: Vec::new(),
+            resolve: Duration::from_secs(30),
+            lookup: Lookup::System,
+            affinity: true,
+            breaker: Breaking::default(),
+            retries: Repeats::default(),
+            check: None,
             max_connections: 1024,
             wait: Duration::from_secs(5),
             connect: Duration::from_secs(5),
@@ -106,15 +139,14 @@ pub struct Agent {
     room: Room,
     dialer: Dialer,
     builder: http1::Builder,
-    pool: Arc<Pool>,
-    lines: Lines,
+    branches: Branches,
+    /// Calls that the room has not been told of.
+    calls: AtomicU32,
 }
 
 impl Agent {
     /// Prepares to reach the agent; connects only when something is sent.
     pub fn new(settings: &Settings, room: Room) -> Result<Self, BadSettings> {
-        let pool = Arc::new(Pool::default());
-        room.join(&pool);
         let mut builder = http1::Builder::new();
         builder
             .max_header_size(settings.max_head)
@@ -124,71 +156,99 @@ impl Agent {
         }
         Ok(Self {
             dialer: Dialer::new(settings)?,
-            lines: Lines::new(settings),
+            branches: Branches::new(&room, settings),
             settings: settings.clone(),
             room,
             builder,
-            pool,
+            calls: AtomicU32::new(0),
         })
     }
 
     /// Sends `request` and waits until `deadline` for the head of the answer.
     ///
     /// `request.uri` is path and query only; `Host` is set when absent. `again` says that nothing happens
-    /// twice if this is sent twice: then one retry on a broken connection is allowed. Anything else is sent
-    /// again only when it is certain that nothing of it was written.
+    /// twice if this is sent twice: then it may be, on a broken connection. Anything else is sent again only when it
+    /// is certain that nothing of it was written.
     pub fn send(
         &self,
         request: Request<Bytes>,
         deadline: Duration,
         again: bool,
     ) -> impl Future<Output = Result<Response<Body>, Error>> + Send {
+        self.send_for(Whose::default(), request, deadline, again)
+    }
+
+    /// The same for a call of a conversation, which has one of several addresses for its own.
+    pub fn send_for(
+        &self,
+        whose: Whose,
+        request: Request<Bytes>,
+        deadline: Duration,
+        again: bool,
+    ) -> impl Future<Output = Result<Response<Body>, Error>> + Send {
         let deadline = after(deadline);
         let request = self.address(request).map(Box::new);
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let trip = self.set_out(whose);
         async move {
-            let mut request = request?;
-            let permit = self.room.enter(self.settings.wait, deadline).await?;
+            let (mut request, mut trip) = (request?, trip?);
+            trip.enter(self.settings.wait, deadline).await?;
             let mut spare = again.then(|| request.clone());
-            let mut reuse = true;
-            let mut fresh = 0;
             loop {
-                let failed = match self.attempt(request, reuse, deadline).await {
+                let attempt = self.attempt(&trip.branch, request, trip.reuse, deadline);
+                let failed = match attempt.await {
                     Ok((response, _)) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
-                        return Err(Error::broken("the agent switched protocols unasked"));
+                        Failed::Final(Error::broken("the agent switched protocols unasked"))
                     }
                     Ok((response, source)) => {
-                        return Ok(response.map(|incoming| Body::new(incoming, source, permit)));
+                        let (permit, ride) = trip.answered(response.status());
+                        return Ok(response.map(|body| Body::new(body, source, permit, ride)));
                     }
                     Err(failed) => failed,
                 };
-                request = match failed {
-                    Failed::Unsent {
-                        request, reused, ..
-                    } if reused || fresh + 1 < FRESH_TRIES => {
-                        fresh += usize::from(!reused);
-                        request
-                    }
-                    Failed::Unsent { cause, .. } => {
-                        return Err(Error::Broken { sent: false, cause });
-                    }
-                    Failed::Broken(error) => match spare.take() {
-                        // Where one idle connection broke, its neighbours have likely gone as well.
-                        Some(copy) => {
-                            reuse = false;
-                            copy
-                        }
-                        None => return Err(error),
-                    },
-                    Failed::Final(error) => return Err(error),
-                };
+                // Boxed: what is rare must not make every call's future large.
+                let turn = self.turn(&mut trip, failed, &mut spare, again, deadline);
+                request = Box::pin(turn).await?;
             }
         }
     }
 
+    /// Whose call it is, by the ids that it names.
+    pub fn whose(&self, context: Option<&str>, task: Option<&str>) -> Whose {
+        self.room.whose(context, task)
+    }
+
+    /// Who is to be told the ids in this answer, so that its conversation stays where it is; nobody where there is but
+    /// one address.
+    pub fn homing(&self, answer: &Body) -> Option<Homing> {
+        self.room.homing(answer.replica()?)
+    }
+
     /// Drops connections that were idle for too long or that the agent has closed; to be called now and then.
     pub fn sweep(&self) {
-        self.pool.sweep(self.settings.idle);
-        self.lines.sweep(self.settings.idle);
+        self.branches
+            .sweep(&self.room, &self.settings, self.settings.idle);
+        self.room.sent(self.calls.swap(0, Ordering::Relaxed));
+    }
+
+    /// What is to be done beside the calls at this moment, if anything is: names looked up, addresses asked how they
+    /// are. To be called as often as `sweep`, by every worker; one of them is given the work.
+    pub fn chore(self: &Arc<Self>) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        let look = self.room.is_to_look();
+        let checks = self.to_check();
+        if !look && checks.is_empty() {
+            return None;
+        }
+        let agent = Arc::clone(self);
+        Some(Box::pin(async move {
+            let checks = checks.into_iter().map(|branch| agent.check(branch));
+            let looks = async {
+                if look {
+                    agent.room.look().await;
+                }
+            };
+            futures_util::future::join(looks, futures_util::future::join_all(checks)).await;
+        }))
     }
 
     /// The request as it goes on the wire. Its framing is ours: a length said by someone else could differ
@@ -220,37 +280,44 @@ impl Agent {
         Ok(Request::from_parts(head, Full::new(body)))
     }
 
+    fn list(&self) -> List {
+        self.branches.list(&self.room, &self.settings)
+    }
+
     async fn attempt(
         &self,
+        branch: &Branch,
         request: Box<Request<Full<Bytes>>>,
         reuse: bool,
         deadline: Instant,
     ) -> Result<(Response<Incoming>, Source), Failed> {
         if self.settings.http2 {
             // Boxed, as dialling is below: what is rare must not make every call's future large.
-            let exchange = self
-                .lines
-                .exchange(&self.dialer, &self.room, *request, deadline);
+            let lines = &branch.lines;
+            let exchange = lines.exchange(&self.dialer, &branch.replica, *request, deadline);
             let (response, ticket) = Box::pin(exchange).await?;
             return Ok((response, Source::Stream(ticket)));
         }
         let pooled = if reuse {
-            self.pool.take(self.settings.idle)
+            branch.pool.take(self.settings.idle)
         } else {
             None
         };
         let mut link = match pooled {
             Some(link) => link,
-            None => Box::pin(self.open(deadline)).await.map_err(Failed::Final)?,
+            None => match Box::pin(self.open(&branch.replica, deadline)).await {
+                Ok(link) => link,
+                Err(error) => return Err(Failed::Undialled { request, error }),
+            },
         };
         let sent = pin!(link.send(*request));
         let response = link.response(sent, deadline).await?;
-        Ok((response, Source::Link(link, Arc::clone(&self.pool))))
+        Ok((response, Source::Link(link, Arc::clone(&branch.pool))))
     }
 
-    async fn open(&self, deadline: Instant) -> Result<Box<Link>, Error> {
-        let opened = self.room.open();
-        let wire = self.dialer.dial(deadline).await?;
+    async fn open(&self, replica: &Replica, deadline: Instant) -> Result<Box<Link>, Error> {
+        let opened = replica.hall.open();
+        let wire = self.dialer.dial(&replica.ways, deadline).await?;
         // Neither waits nor writes: it only pairs the halves.
         let (sender, connection) = self
             .builder

@@ -14,6 +14,7 @@ use ipnet::IpNet;
 
 mod audit;
 mod auth;
+mod backend;
 mod bounds;
 mod conversations;
 mod face;
@@ -38,6 +39,7 @@ pub use self::auth::{
     Algorithm, ApiKeys, Certificates, Credentials, Jwt, Key, Oauth2, Pattern, Realm, SecretHeader,
     Way, keys, realms, trust_domain, variable,
 };
+pub use self::backend::{Affinity, Breaker, Health, HostPort, Repeats};
 pub use self::bounds::Limits;
 pub use self::conversations::{
     BusyStatus, ByMessageId, Conversation, OnBusy, OnError, Retry, State, StoreUrl,
@@ -132,13 +134,25 @@ pub struct Backend {
     pub url: Option<BaseUrl>,
     /// The socket in the file system by which it is reached, whatever the address says.
     pub socket: Option<PathBuf>,
+    /// Where it is, if that is not what its address names.
+    pub addresses: Vec<HostPort>,
+    /// How often names are looked up again.
+    pub resolve: Duration,
+    /// What stays with one of several addresses.
+    pub affinity: Affinity,
+    /// When an address is left alone.
+    pub breaker: Breaker,
+    /// How much may be sent again.
+    pub repeats: Repeats,
+    /// Asking addresses how they are.
+    pub health: Health,
     /// The binding it speaks.
     pub binding: Binding,
     /// The version it speaks.
     pub version: Version,
     /// Whether cleartext connections speak HTTP/2 from the start.
     pub http2: bool,
-    /// Most connections at once.
+    /// Most connections to each address at once.
     pub max_connections: usize,
     /// How long a call waits for a free connection.
     pub wait: Duration,

@@ -31,7 +31,7 @@ mod tls;
 mod under_way;
 mod well_known;
 
-pub use making::{BadSetup, Setup};
+pub use making::{Backends, BadSetup, Setup};
 
 use followed::{Followed, Work};
 use routes::{Matched, Routes};
@@ -153,6 +153,10 @@ impl Gateway {
     pub fn tick(&self) {
         for agent in self.0.routes.agents() {
             agent.sweep();
+            if let Some(chore) = agent.chore() {
+                // Without room for it, it is due again soon enough.
+                (self.0.follow)(chore);
+            }
         }
         self.0.conversations.tick();
         self.0.retries.tick();

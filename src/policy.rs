@@ -14,7 +14,10 @@ pub mod retry;
 use bytes::Bytes;
 
 use crate::{
-    a2a::{Fault, answer::Seen},
+    a2a::{
+        Fault,
+        answer::{Named, Seen},
+    },
     state::Settling,
 };
 use conversation::Care;
@@ -33,12 +36,30 @@ pub struct Permit {
     pub owner: Option<Box<Claims>>,
     /// What it took of the limits.
     pub limits: Option<Box<Guard>>,
+    /// Who is to be told the ids that are seen.
+    learner: Option<Box<Learner>>,
 }
+
+/// Told the ids in an answer; true once it needs no more.
+type Learner = dyn FnMut(&Named) -> bool + Send + Sync;
 
 impl Permit {
     /// Whether it sends a message, and so has to know what comes of it.
     pub const fn sends(&self) -> bool {
         matches!(self.slot, Care::Slot(_)) || self.first.is_some()
+    }
+
+    /// Has the ids in its answer told to `learner`, until that says that it needs no more.
+    pub fn tells_ids(&mut self, learner: impl FnMut(&Named) -> bool + Send + Sync + 'static) {
+        self.learner = Some(Box::new(learner));
+    }
+
+    fn tell_ids(&mut self, seen: &Seen) {
+        if let Some(learner) = &mut self.learner
+            && learner(&seen.named)
+        {
+            self.learner = None;
+        }
     }
 
     /// The call is about to go out.
@@ -60,6 +81,7 @@ impl Permit {
 
     /// An event and the agent's text of it. What it settles is to be waited for before the client sees it.
     pub fn seen(&mut self, seen: &Seen, text: &[u8]) -> Settling {
+        self.tell_ids(seen);
         let settling = match &mut self.owner {
             None => self.slot.seen(seen),
             Some(owner) => {
@@ -98,6 +120,7 @@ impl Permit {
         fields: &HeaderMap,
         text: &Bytes,
     ) -> Result<(), Fault> {
+        self.tell_ids(seen);
         if let Some(owner) = &mut self.owner {
             owner.seen(seen).done().await;
         }
@@ -135,7 +158,8 @@ impl Permit {
 
     /// Whether ids in answers are of use.
     pub fn learns(&self) -> bool {
-        self.slot.learns()
+        self.learner.is_some()
+            || self.slot.learns()
             || self.first.as_ref().is_some_and(|first| first.learns())
             || self.owner.as_ref().is_some_and(|owner| owner.learns())
     }

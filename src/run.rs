@@ -16,11 +16,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     admin,
+    agent::{Lookup, Status},
     audit::{Audit, Recorded},
     budget::Budget,
     config::{self, BaseUrl, Config},
     demo,
-    gateway::{self, Gateway, Setup},
+    gateway::{self, Backends, Gateway, Setup},
     policy::{conversation::Conversations, limits::Limits},
     reply::Reply,
     server::{self, Running, Worker},
@@ -75,12 +76,19 @@ pub struct Served {
     pub rules: Limits,
     /// What the gateway tells of itself.
     pub telemetry: Telemetry,
+    /// The addresses of the agents.
+    pub backends: Backends,
     /// Looks at the files of TLS.
     _watch: Watch,
 }
 
 /// Starts a gateway with these settings.
 pub fn start(config: Config) -> io::Result<Served> {
+    start_looking_up(config, &Lookup::System)
+}
+
+/// The same with names of agents looked up by somebody else.
+pub fn start_looking_up(config: Config, lookup: &Lookup) -> io::Result<Served> {
     for says in config.warnings() {
         tracing::warn!("{says}");
     }
@@ -92,8 +100,10 @@ pub fn start(config: Config) -> io::Result<Served> {
     let token = token.transpose()?;
     let token = token.as_deref();
     let telemetry = Telemetry::start(&config).map_err(io::Error::other)?;
-    let setup = Setup::new(config).map_err(io::Error::other)?;
+    let needs_agent = config.backend.health.readiness;
+    let setup = Setup::looking_up(config, lookup).map_err(io::Error::other)?;
     let setup = setup.telling(&telemetry);
+    let backends = setup.backends();
     let budget = setup.budget().clone();
     let conversations = setup.conversations().clone();
     let audit = setup.audit().clone();
@@ -101,16 +111,27 @@ pub fn start(config: Config) -> io::Result<Served> {
     let callers = setup.callers().clone();
     let running = server::start(settings, move |worker| gateway_for(&setup, &worker))?;
     let draining = running.draining();
+    let of_agents = backends.clone();
     let ready = move || {
         if draining.is_cancelled() {
             return Err("draining".to_owned());
         }
+        let down = |status: &Status| status.is_down();
+        if needs_agent && of_agents.status().iter().any(down) {
+            return Err("the agent is down at all its addresses".to_owned());
+        }
         Ok(())
+    };
+    let of_agents = backends.clone();
+    let details = move || {
+        let all = of_agents.status();
+        let addresses = all.iter().flat_map(|status| &status.addresses);
+        addresses.map(|address| format!("{address}\n")).collect()
     };
     let open = admin_address.as_ref().is_some_and(config::Listen::is_local);
     let probes = vec![
         admin::Route::live(),
-        admin::Route::ready(ready),
+        admin::Route::ready(ready, details),
         admin::conversations(conversations.clone(), token, open),
         admin::callers(callers, token, open),
         admin::audit(audit.clone(), token, open),
@@ -127,6 +148,7 @@ pub fn start(config: Config) -> io::Result<Served> {
         audit,
         rules,
         telemetry,
+        backends,
         _watch: watch,
     };
     counted::read_by(&served.telemetry, &served);

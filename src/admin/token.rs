@@ -41,6 +41,7 @@ mod tests {
             let route = guarded(Method::GET, "/", token, open, page);
             let asked = Asked {
                 rest: String::new(),
+                query: None,
                 token: given.map(str::to_owned),
             };
             (route.page)(asked).await.status == StatusCode::OK

@@ -16,6 +16,7 @@ use super::error::Error;
 use super::link::Link;
 use super::room::Pool;
 use super::streams::Ticket;
+use super::trip::Ride;
 use super::{after, coding};
 
 /// What the body comes over.
@@ -34,14 +35,22 @@ pub struct Body {
     incoming: Incoming,
     /// Given back after the connection, so that who waits for it finds the connection.
     permit: Option<OwnedSemaphorePermit>,
+    /// Where it comes from, of several addresses: given back with the permit.
+    ride: Option<Box<Ride>>,
 }
 
 impl Body {
-    pub(super) fn new(incoming: Incoming, source: Source, permit: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(
+        incoming: Incoming,
+        source: Source,
+        permit: Option<OwnedSemaphorePermit>,
+        ride: Option<Box<Ride>>,
+    ) -> Self {
         let mut body = Self {
             source,
             incoming,
-            permit: Some(permit),
+            permit,
+            ride,
         };
         if body.incoming.is_end_stream() {
             body.finish();
@@ -110,7 +119,19 @@ impl Body {
             Source::Link(link, pool) => pool.put(link),
             Source::Stream(_) | Source::Done => {}
         }
+        self.leave();
+    }
+
+    fn leave(&mut self) {
         self.permit = None;
+        if let Some(ride) = &mut self.ride {
+            ride.end();
+        }
+    }
+
+    /// The address that it comes from, where there are several.
+    pub(super) fn replica(&self) -> Option<u64> {
+        self.ride.as_ref().map(|ride| ride.replica())
     }
 }
 
@@ -134,7 +155,7 @@ impl http_body::Body for Body {
             Some(Ok(_)) | None => this.finish(),
             Some(Err(_)) => {
                 this.source = Source::Done;
-                this.permit = None;
+                this.leave();
             }
         }
         Poll::Ready(frame)

@@ -8,19 +8,21 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
+use smallvec::SmallVec;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::Instant;
 use tokio_rustls::client::TlsStream;
 
 use super::error::{BadSettings, Error};
-use super::{Origin, Settings, after};
+use super::names::{Lookup, Ways};
+use super::{Settings, after};
 use crate::tls::{self, Client, H2, Roots};
 
 /// Knows how to reach the agent.
 pub(super) struct Dialer {
-    origin: Origin,
     tls: Option<(Client, ServerName<'static>)>,
+    lookup: Lookup,
     socket: Option<PathBuf>,
     http2: bool,
     connect: Duration,
@@ -28,7 +30,7 @@ pub(super) struct Dialer {
 
 impl Dialer {
     pub(super) fn new(settings: &Settings) -> Result<Self, BadSettings> {
-        let origin = settings.origin.clone();
+        let origin = &settings.origin;
         let tls = if origin.secure() {
             let name = settings.server_name.as_deref().unwrap_or(origin.host());
             let name = ServerName::try_from(name.to_owned())
@@ -42,8 +44,8 @@ impl Dialer {
             None
         };
         Ok(Self {
-            origin,
             tls,
+            lookup: settings.lookup.clone(),
             socket: settings.socket.clone(),
             http2: settings.http2,
             connect: settings.connect,
@@ -51,10 +53,10 @@ impl Dialer {
     }
 
     /// Connects, within the settings' patience and not beyond `deadline`.
-    pub(super) async fn dial(&self, deadline: Instant) -> Result<Wire, Error> {
+    pub(super) async fn dial(&self, ways: &Ways, deadline: Instant) -> Result<Wire, Error> {
         let patience = after(self.connect);
         let until = patience.min(deadline);
-        match tokio::time::timeout_at(until, self.connect(until)).await {
+        match tokio::time::timeout_at(until, self.connect(ways, until)).await {
             Ok(Ok(wire)) => Ok(wire),
             Ok(Err(error)) => Err(Error::Unreachable(match tls::advice(&error) {
                 Some(advice) => format!("{error}; {advice}"),
@@ -68,7 +70,7 @@ impl Dialer {
         }
     }
 
-    async fn connect(&self, until: Instant) -> io::Result<Wire> {
+    async fn connect(&self, ways: &Ways, until: Instant) -> io::Result<Wire> {
         if let Some(path) = &self.socket {
             let named = |error: io::Error| {
                 let says = format!("unix:{}: {error}", path.display());
@@ -79,7 +81,7 @@ impl Dialer {
                 .map(Wire::Unix)
                 .map_err(named);
         }
-        let tcp = self.reach(until).await?;
+        let tcp = self.reach(ways, until).await?;
         // A request leaves in one write, and an answer is waited for: holding back small packets only delays.
         tcp.set_nodelay(true)?;
         let Some((client, name)) = &self.tls else {
@@ -93,11 +95,16 @@ impl Dialer {
         Ok(Wire::Tls(Box::new(tls)))
     }
 
-    /// Tries all addresses of the host, each with its share of the time left: one that swallows packets must
+    /// Tries all addresses of the machine, each with its share of the time left: one that swallows packets must
     /// not use up the others' time.
-    async fn reach(&self, until: Instant) -> io::Result<TcpStream> {
-        let found = tokio::net::lookup_host((self.origin.host(), self.origin.port())).await?;
-        let addresses: Vec<SocketAddr> = found.collect();
+    async fn reach(&self, ways: &Ways, until: Instant) -> io::Result<TcpStream> {
+        let addresses: SmallVec<[SocketAddr; 2]> = match ways {
+            Ways::Known(addresses) => addresses.clone(),
+            Ways::Name(place) => {
+                let found = self.lookup.resolve(&place.host, place.port);
+                found.await?.into()
+            }
+        };
         let mut failure = io::Error::other("the name has no address");
         for (tried, address) in addresses.iter().enumerate() {
             let left = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);

@@ -29,21 +29,33 @@ pub(super) enum Failed {
         reused: bool,
         cause: String,
     },
+    /// No connection came about; here is the request back.
+    Undialled {
+        request: Box<Request<Full<Bytes>>>,
+        error: Error,
+    },
     /// The connection broke with the request on its way.
-    Broken(Error),
+    Broken {
+        error: Error,
+        /// Whether it had served before.
+        reused: bool,
+    },
     /// Trying again would not help.
     Final(Error),
 }
 
 impl Failed {
     /// The connection broke while an answer was waited for. An agent that has refused our certificate has read nothing.
-    pub(super) fn broken(by: hyper::Error) -> Self {
+    pub(super) fn broken(by: hyper::Error, reused: bool) -> Self {
         match tls::refusal(&by) {
             Some(advice) => Self::Final(Error::Unreachable(format!(
                 "{}; {advice}",
                 error::chain(&by)
             ))),
-            None => Self::Broken(by.into()),
+            None => Self::Broken {
+                error: by.into(),
+                reused,
+            },
         }
     }
 }
@@ -118,7 +130,7 @@ impl Link {
             },
             // It came whole, but it was not HTTP: the next answer would be no better.
             None if error.is_parse() => Failed::Final(error.into()),
-            None => Failed::broken(error),
+            None => Failed::broken(error, reused),
         })
     }
 

@@ -17,7 +17,8 @@ use tokio::time::Instant;
 use super::connect::Dialer;
 use super::error::{self, Error};
 use super::link::Failed;
-use super::room::{Opened, Room, locked};
+use super::replica::Replica;
+use super::room::{Opened, locked};
 use super::{SMALLEST_BUFFER, Settings, after};
 
 /// Streams on one connection. Servers allow a hundred at least, as a rule.
@@ -93,14 +94,19 @@ impl Lines {
     pub(super) async fn exchange(
         &self,
         dialer: &Dialer,
-        room: &Room,
+        replica: &Replica,
         request: Request<Full<Bytes>>,
         deadline: Instant,
     ) -> Result<(Response<Incoming>, Ticket), Failed> {
-        let mut slot = self
-            .slot(dialer, room, deadline)
-            .await
-            .map_err(Failed::Final)?;
+        let mut slot = match self.slot(dialer, replica, deadline).await {
+            Ok(slot) => slot,
+            Err(error) => {
+                return Err(Failed::Undialled {
+                    request: Box::new(request),
+                    error,
+                });
+            }
+        };
         let sent = slot.sender.try_send_request(request);
         let Ok(outcome) = tokio::time::timeout_at(deadline, sent).await else {
             return Err(Failed::Final(Error::Timeout { sent: true }));
@@ -112,7 +118,7 @@ impl Lines {
         let message = failure.take_message();
         let error = failure.into_error();
         let Some(request) = message else {
-            return Err(Failed::broken(error));
+            return Err(Failed::broken(error, slot.reused));
         };
         // It takes no more; without this, the next attempt could pick it again, and again.
         locked(&self.open).retain(|line| !Arc::ptr_eq(&line.load, &slot.ticket.0));
@@ -130,7 +136,12 @@ impl Lines {
         });
     }
 
-    async fn slot(&self, dialer: &Dialer, room: &Room, deadline: Instant) -> Result<Slot, Error> {
+    async fn slot(
+        &self,
+        dialer: &Dialer,
+        replica: &Replica,
+        deadline: Instant,
+    ) -> Result<Slot, Error> {
         if let Some(slot) = self.free() {
             return Ok(slot);
         }
@@ -147,8 +158,8 @@ impl Lines {
         if let Some(slot) = self.free() {
             return Ok(slot);
         }
-        let opened = room.open();
-        let wire = dialer.dial(deadline).await?;
+        let opened = replica.hall.open();
+        let wire = dialer.dial(&replica.ways, deadline).await?;
         let (sender, connection) = self
             .builder
             .handshake(TokioIo::new(wire))

@@ -4,6 +4,7 @@ mod answers;
 mod pool;
 mod secure;
 mod server;
+mod spread;
 
 use std::sync::mpsc;
 use std::time::Duration;

@@ -11,6 +11,7 @@ use ipnet::IpNet;
 
 use super::audit;
 use super::auth;
+use super::backend as addresses;
 use super::bounds;
 use super::conversations;
 use super::face::Face;
@@ -96,6 +97,13 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
     let admin = config.admin.as_ref();
     if admin.is_some_and(|admin| !any(admin) && *admin == config.listen) {
         tree.wrong("admin", "must differ from listen");
+    }
+    if !config.routes.is_empty()
+        && config.backend.url.is_none()
+        && !config.backend.addresses.is_empty()
+    {
+        let says = "they are those of backend.url, which is not set; routes have names";
+        tree.wrong("backend.addresses", says);
     }
     let lacks_agent = config.lacks_agent() && !tree.blames("routes");
     if agent == Agent::Required && lacks_agent {
@@ -202,10 +210,17 @@ fn backend(raw: raw::Backend, tree: &mut Tree) -> Backend {
         tree.wrong("backend.ca_file", "expected the name of a file");
     }
     let metadata = metadata::of_agent(&raw.default_metadata, &raw.require_metadata, tree);
+    addresses::check(&raw, tree);
     let (url, socket) = agent(raw.url.as_deref(), tree);
     Backend {
         url,
         socket,
+        addresses: addresses::addresses(&raw, tree),
+        resolve: raw.resolve,
+        affinity: raw.affinity,
+        breaker: raw.breaker,
+        repeats: raw.repeats,
+        health: raw.health,
         binding: raw.binding,
         version: raw.version,
         http2: raw.http2,

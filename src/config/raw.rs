@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::audit::Audit;
 use super::auth::{Credentials, Way};
+use super::backend::{Affinity, Breaker, Health, Repeats};
 use super::bounds::Limits;
 use super::conversations::{Conversation, Retry, State, StoreUrl};
 use super::face;
@@ -107,13 +108,26 @@ pub(super) struct Backend {
     /// Its address, or `unix:` and the path of a socket; required unless there are routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) url: Option<String>,
+    /// Where it is, if that is not what its address names: each is a machine of the one agent.
+    pub(super) addresses: Vec<String>,
+    /// How often names are looked up again.
+    #[serde(with = "Time")]
+    pub(super) resolve: Duration,
+    /// What stays with one of several addresses: conversations, or nothing.
+    pub(super) affinity: Affinity,
+    /// When an address is left alone.
+    pub(super) breaker: Breaker,
+    /// How much may be sent again, of what cannot have begun.
+    pub(super) repeats: Repeats,
+    /// Asking addresses how they are.
+    pub(super) health: Health,
     /// The binding it speaks.
     pub(super) binding: Binding,
     /// The version it speaks.
     pub(super) version: Version,
     /// Speak HTTP/2 from the start.
     pub(super) http2: bool,
-    /// The most connections at once.
+    /// The most connections to each of its addresses at once.
     #[schemars(range(min = 1))]
     pub(super) max_connections: usize,
     /// How long a call waits for a free connection.
@@ -291,6 +305,12 @@ impl Default for Backend {
         Self {
             preset: None,
             url: None,
+            addresses: Vec::new(),
+            resolve: Duration::from_secs(30),
+            affinity: Affinity::default(),
+            breaker: Breaker::default(),
+            repeats: Repeats::default(),
+            health: Health::default(),
             binding: Binding::default(),
             version: Version::default(),
             http2: false,

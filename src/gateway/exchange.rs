@@ -219,10 +219,18 @@ impl Exchange {
         };
         self.permit.goes_out()?;
         self.record.sent(request.method(), &self.route.origin);
-        let sent = self.route.agent.send(request, deadline, again).await;
-        let sent = sent.map_err(|e| unanswered(&e, op))?;
-        self.record.agent_answered(sent.status());
-        Ok(sent)
+        let agent = &self.route.agent;
+        let facts = &self.call.facts;
+        let whose = agent.whose(facts.context.as_deref(), facts.task.as_deref());
+        let sent = agent.send_for(whose, request, deadline, again).await;
+        let answer = sent.map_err(|e| unanswered(&e, op))?;
+        self.record.agent_answered(answer.status());
+        if let Some(mut homing) = agent.homing(answer.body()) {
+            self.to.learn = true;
+            self.permit
+                .tells_ids(move |ids| homing.learn(ids.context.as_deref(), ids.task.as_deref()));
+        }
+        Ok(answer)
     }
 
     fn stream(&mut self, head: Parts, body: agent::Body) -> Result<Response<Reply>, Fault> {

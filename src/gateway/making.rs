@@ -21,7 +21,7 @@ use crate::{
         detect::Accepts,
         shape::{FileBytes, Options},
     },
-    agent::{self, Agent, BadSettings, Origin, Room},
+    agent::{self, Agent, BadSettings, Lookup, Origin, Room, Status},
     audit::{Audit, BadAudit},
     budget::Budget,
     card::Cards,
@@ -96,6 +96,11 @@ pub struct Setup {
 impl Setup {
     /// Checks what can be checked without connecting.
     pub fn new(config: Config) -> Result<Self, BadSetup> {
+        Self::looking_up(config, &Lookup::System)
+    }
+
+    /// The same with names of agents looked up by somebody else.
+    pub fn looking_up(config: Config, lookup: &Lookup) -> Result<Self, BadSetup> {
         let options = Arc::new(options(&config));
         let cards = Cards::new(config.card.clone(), config.limits.card, options.clone());
         let budget = Budget::new(config.limits.buffered);
@@ -120,7 +125,11 @@ impl Setup {
         }
         for origin in origins {
             if let Entry::Vacant(place) = rooms.entry(origin) {
-                let settings = agent_settings(&config, &tls, place.key())?;
+                let lookup = lookup.clone();
+                let settings = agent::Settings {
+                    lookup,
+                    ..agent_settings(&config, &tls, place.key())?
+                };
                 let room = Room::new(&settings);
                 Agent::new(&settings, room.clone())?; // roots and names are read now, not on the first call
                 place.insert((settings, room));
@@ -176,6 +185,12 @@ impl Setup {
     /// Who calls how.
     pub fn callers(&self) -> &Callers {
         &self.callers
+    }
+
+    /// How the agents' addresses are.
+    pub fn backends(&self) -> Backends {
+        let rooms = self.rooms.values().map(|(_, room)| room.clone());
+        Backends(rooms.collect())
     }
 
     /// What bodies may hold, and hold now.
@@ -256,6 +271,17 @@ impl Setup {
             stop,
             under_way: UnderWay::default(),
         })))
+    }
+}
+
+/// The addresses of all agents.
+#[derive(Clone)]
+pub struct Backends(Arc<[Room]>);
+
+impl Backends {
+    /// How they are at this moment: one for each agent.
+    pub fn status(&self) -> Vec<Status> {
+        self.0.iter().map(Room::status).collect()
     }
 }
 
@@ -346,8 +372,27 @@ fn agent_settings(config: &Config, tls: &Tls, origin: &str) -> Result<agent::Set
     let backend = &config.backend;
     let own = backend.url.as_ref();
     let is_own = own.is_some_and(|url| origin == format!("{}://{}", url.scheme(), url.authority()));
+    let listed = if is_own { &backend.addresses[..] } else { &[] };
+    let place = |one: &config::HostPort| agent::Place {
+        host: one.host.clone(),
+        port: one.port,
+    };
     let (origin, _) = Origin::parse(origin)?;
     Ok(agent::Settings {
+        addresses: listed.iter().map(place).collect(),
+        resolve: backend.resolve,
+        affinity: backend.affinity == config::Affinity::Context,
+        breaker: agent::Breaking {
+            failures: backend.breaker.failures,
+            percent: backend.breaker.percent,
+            open: backend.breaker.open,
+            longest: backend.breaker.longest,
+        },
+        retries: agent::Repeats {
+            percent: backend.repeats.percent,
+            floor: backend.repeats.floor,
+        },
+        check: check(&backend.health),
         http2: backend.http2,
         max_connections: backend.max_connections,
         wait: backend.wait,
@@ -357,6 +402,17 @@ fn agent_settings(config: &Config, tls: &Tls, origin: &str) -> Result<agent::Set
         server_name: backend.server_name.clone(),
         socket: backend.socket.clone().filter(|_| is_own),
         ..agent::Settings::new(origin)
+    })
+}
+
+fn check(health: &config::Health) -> Option<agent::Check> {
+    Some(agent::Check {
+        path: health.path.as_ref()?.parse().ok()?, // looked at with the settings
+        interval: health.interval,
+        timeout: health.timeout,
+        healthy: health.healthy,
+        unhealthy: health.unhealthy,
+        success: health.success,
     })
 }
 

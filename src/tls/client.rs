@@ -32,8 +32,8 @@ impl Default for Roots {
     }
 }
 
-/// TLS with agents and issuers. Cloning it is cheap.
-#[derive(Clone)]
+/// TLS with agents and issuers. Cloning it is cheap; only a clone of it equals it.
+#[derive(Clone, PartialEq)]
 pub struct Client(Made<Both>);
 
 /// For each HTTP.

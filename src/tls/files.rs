@@ -149,6 +149,12 @@ impl<T> Clone for Made<T> {
     }
 }
 
+impl<T> PartialEq for Made<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 impl<T: Send + Sync + 'static> Made<T> {
     /// Makes it the first time. `make` is told which time it is.
     pub(super) fn of(

@@ -41,7 +41,10 @@ impl Gateway {
     }
 
     pub fn run(config: Config) -> Self {
-        let served = run::start(config).unwrap();
+        Self::serving(run::start(config).unwrap())
+    }
+
+    pub fn serving(served: Served) -> Self {
         Self {
             addr: served.running.local_addr,
             served: Some(served),
