@@ -7,7 +7,9 @@
 mod audit;
 mod callers;
 mod conversations;
+mod drain;
 mod limits;
+mod reload;
 mod token;
 
 use std::convert::Infallible;
@@ -18,15 +20,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::combinators::MapErr;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use parking_lot::RwLock;
 
 pub use audit::audit;
 pub use callers::callers;
 pub use conversations::{conversations, release};
+pub use drain::{Drains, drain, drains};
 pub use limits::limits;
+pub use reload::reload;
 
 use crate::server::{self, Peer, Running, Service, Settings};
 
@@ -67,6 +72,8 @@ pub struct Asked {
     pub rest: String,
     /// The token that came with it.
     pub token: Option<String>,
+    /// What follows the `?`.
+    pub query: String,
 }
 
 type Answer = Pin<Box<dyn Future<Output = Page> + Send>>;
@@ -124,19 +131,58 @@ impl Route {
         Self::new("/livez", || Page::plain(StatusCode::OK, "ok\n"))
     }
 
-    /// `/readyz`: calls are welcome, or why they are not.
+    /// `/readyz`: calls are welcome, or why they are not. With `?verbose` all details follow, a line each.
     pub fn ready(
         ready: impl Fn() -> std::result::Result<(), String> + Send + Sync + 'static,
+        details: Vec<Detail>,
     ) -> Self {
-        Self::new("/readyz", move || match ready() {
-            Ok(()) => Page::plain(StatusCode::OK, "ok\n"),
-            Err(why) => Page::plain(StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
+        Self::waiting(Method::GET, "/readyz", move |asked| {
+            let (status, mut text) = match ready() {
+                Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
+                Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
+            };
+            let words = asked.query.split('&');
+            if words
+                .map(|word| word.split('=').next())
+                .any(|w| w == Some("verbose"))
+            {
+                for detail in &details {
+                    text.push_str(&detail());
+                    text.push('\n');
+                }
+            }
+            std::future::ready(Page::plain(status, text))
         })
     }
 }
 
+/// A line about one part of the gateway. It is told to everybody who may ask whether calls are welcome.
+pub type Detail = Box<dyn Fn() -> String + Send + Sync>;
+
+/// The paths of an address, which may be exchanged for others.
+#[derive(Clone)]
+pub struct Table(Arc<RwLock<Arc<[Route]>>>);
+
+impl Table {
+    /// These.
+    pub fn new(routes: Vec<Route>) -> Self {
+        Self(Arc::new(RwLock::new(routes.into())))
+    }
+
+    /// These instead, for the next request.
+    pub fn set(&self, routes: Vec<Route>) {
+        *self.0.write() = routes.into();
+    }
+}
+
+impl From<Vec<Route>> for Table {
+    fn from(routes: Vec<Route>) -> Self {
+        Self::new(routes)
+    }
+}
+
 /// Serves `routes` at `listen`, if it is to be served at all.
-pub fn start(listen: Option<SocketAddr>, routes: Vec<Route>) -> Result<Option<Running>> {
+pub fn start(listen: Option<SocketAddr>, routes: impl Into<Table>) -> Result<Option<Running>> {
     let Some(listen) = listen else {
         return Ok(None);
     };
@@ -159,12 +205,14 @@ pub fn start(listen: Option<SocketAddr>, routes: Vec<Route>) -> Result<Option<Ru
 }
 
 #[derive(Clone)]
-struct Admin(Arc<[Route]>);
+struct Admin(Table);
 
 impl Admin {
     /// The page, and the verbs to use instead where there is none for this one.
-    async fn page(&self, verb: &Method, path: &str, token: Option<String>) -> (Page, String) {
-        let fitting = || self.0.iter().filter(|route| route.rest(path).is_some());
+    async fn page(&self, verb: &Method, uri: &Uri, token: Option<String>) -> (Page, String) {
+        let path = uri.path();
+        let routes = self.0.0.read().clone();
+        let fitting = || routes.iter().filter(|route| route.rest(path).is_some());
         let Some(route) = fitting().find(|route| route.takes(verb)) else {
             let verbs: Vec<&str> = fitting().flat_map(|r| verbs(&r.verb)).copied().collect();
             if verbs.is_empty() {
@@ -178,7 +226,9 @@ impl Admin {
             return (page, verbs);
         };
         let rest = route.rest(path).unwrap_or_default().to_owned();
-        ((route.page)(Asked { rest, token }).await, String::new())
+        let query = uri.query().unwrap_or_default().to_owned();
+        let asked = Asked { rest, token, query };
+        ((route.page)(asked).await, String::new())
     }
 }
 
@@ -195,9 +245,7 @@ impl Service for Admin {
             let token = request.headers().get(header::AUTHORIZATION);
             let token = token.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
             let token = token.map(str::to_owned);
-            let (page, allow) = admin
-                .page(request.method(), request.uri().path(), token)
-                .await;
+            let (page, allow) = admin.page(request.method(), request.uri(), token).await;
             let never: fn(Infallible) -> Error = |never| match never {};
             let mut response = Response::new(Full::from(page.text).map_err(never));
             *response.status_mut() = page.status;
@@ -257,7 +305,10 @@ mod tests {
             Ok(())
         };
         let listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let routes = vec![Route::live(), Route::ready(ready)];
+        let routes = vec![
+            Route::live(),
+            Route::ready(ready, vec![Box::new(|| "all: well".to_owned())]),
+        ];
         let running = start(listen, routes).unwrap().unwrap();
         let addr = running.local_addr;
 
@@ -267,7 +318,10 @@ mod tests {
         let head = ask(addr, "HEAD /livez");
         assert!(head.contains("content-length: 3\r\n"), "{head}");
         assert!(head.ends_with("\r\n\r\n"), "{head}");
-        assert!(ask(addr, "GET /readyz?verbose").starts_with("HTTP/1.1 200"));
+        let verbose = ask(addr, "GET /readyz?verbose");
+        assert!(verbose.starts_with("HTTP/1.1 200"), "{verbose}");
+        assert!(verbose.ends_with("ok\nall: well\n"), "{verbose}");
+        assert!(ask(addr, "GET /readyz").ends_with("\r\n\r\nok\n"));
         draining.store(true, Relaxed);
         let busy = ask(addr, "GET /readyz");
         assert!(busy.starts_with("HTTP/1.1 503"), "{busy}");

@@ -53,7 +53,7 @@ const PARSER_HEADERS: usize = 100;
 const SMALLEST_BUFFER: usize = 8 * 1024;
 
 /// Where the agent is reached and how patiently.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Scheme, host and port of the agent.
     pub origin: Origin,
@@ -175,6 +175,11 @@ impl Agent {
                 };
             }
         }
+    }
+
+    /// Whether it is what would be made of these.
+    pub fn is(&self, settings: &Settings, room: &Room) -> bool {
+        self.settings == *settings && self.room.is(room)
     }
 
     /// Drops connections that were idle for too long or that the agent has closed; to be called now and then.

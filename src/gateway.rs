@@ -1,5 +1,8 @@
 //! The life of a call, straight through: head, body, the agent's words, its answer, the client's words.
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use bytes::Bytes;
 use http::{
@@ -29,7 +32,7 @@ mod telling;
 mod under_way;
 mod well_known;
 
-pub use making::{BadSetup, Setup};
+pub use making::{BadSetup, Life, Setup};
 
 use followed::{Followed, Work};
 use routes::{Matched, Routes};
@@ -105,7 +108,11 @@ struct Inner {
     hydrated: hydrate::Hydrated,
     follow: Follow,
     stop: CancellationToken,
+    /// New calls are to be refused: this gateway is about to end.
+    leaving: Arc<AtomicBool>,
     under_way: UnderWay,
+    /// Whoever has this goes by its settings.
+    _life: Arc<making::Life>,
 }
 
 /// A request that found its agent.

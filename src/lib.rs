@@ -12,7 +12,8 @@
 //! [`kept`], [`watch`] and [`state`] use nothing of ours (but `kept`, which is followed); [`a2a`] uses `json` and
 //! `sse` and does no I/O; [`policy`] uses `a2a` and `state`; [`audit`] uses `a2a` and `policy`; [`reply`] uses these,
 //! `sse` and `budget`; [`gateway`] and [`card`] use all of them; [`server`] knows none of
-//! them; [`run`] puts the parts together.
+//! them; [`front`] holds the gateways of all workers, [`reload`] brings new settings to them, and [`run`] puts the
+//! parts together.
 pub mod a2a;
 pub mod admin;
 pub mod agent;
@@ -22,12 +23,15 @@ pub mod card;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod drain;
 pub mod follow;
+pub mod front;
 pub mod gateway;
 pub mod json;
 pub mod kept;
 pub mod log;
 pub mod policy;
+pub mod reload;
 pub mod reply;
 pub mod run;
 pub mod server;

@@ -2,54 +2,34 @@
 use std::{
     io::{self, Write as _},
     net::SocketAddr,
-    path::Path,
-    sync::Arc,
     thread,
     time::Duration,
 };
 
-use http::{Request, Response};
-use hyper::body::Incoming;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    admin,
-    audit::{Audit, Recorded},
+    admin::{self, Drains, Table},
+    audit::Audit,
     budget::Budget,
     config::{BaseUrl, Config},
     demo,
-    gateway::{self, Gateway, Setup},
+    front::Front,
+    gateway::Setup,
+    log,
     policy::{conversation::Conversations, limits::Limits},
-    reply::Reply,
-    server::{self, Running, Worker},
+    reload::{self, Reloads, Source},
+    server::{self, Ended, Running, Signals},
 };
 
 /// How long the state store may take to hear what ended, when the gateway ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long the last records may take to be written.
 const LAST_RECORDS: Duration = Duration::from_secs(5);
+/// How long a gateway that was drained from its admin address waits to be stopped: whoever wanted that may have gone.
+const FORGOTTEN: Duration = Duration::from_mins(10);
 /// A token that nobody guesses is no shorter.
 const SHORTEST_TOKEN: usize = 16;
-
-impl server::Service for Gateway {
-    type Body = Recorded<Reply>;
-
-    fn call(
-        &self,
-        request: Request<Incoming>,
-        peer: server::Peer,
-    ) -> impl Future<Output = Response<Recorded<Reply>>> + Send + 'static + use<> {
-        let peer = gateway::Peer {
-            addr: peer.addr,
-            tls: peer.tls,
-        };
-        self.clone().answer(request, peer)
-    }
-
-    fn tick(&self) {
-        Gateway::tick(self);
-    }
-}
 
 /// A gateway that runs, and its admin address.
 pub struct Served {
@@ -63,45 +43,49 @@ pub struct Served {
     pub conversations: Conversations,
     /// The record of calls.
     pub audit: Audit,
-    /// The limits.
+    /// The limits, as they were at the start.
     pub rules: Limits,
+    /// All workers' gateways.
+    pub front: Front,
+    /// Who reads the settings again.
+    pub reloads: Reloads,
+    /// How its drain goes.
+    pub drains: Drains,
 }
 
-/// Starts a gateway with these settings.
+/// Starts a gateway with these settings, which are not read again.
 pub fn start(config: Config) -> io::Result<Served> {
+    start_from(config, Source::default())
+}
+
+/// Starts a gateway with these settings, and reads them again from where they came.
+pub fn start_from(config: Config, source: Source) -> io::Result<Served> {
     for says in config.warnings() {
         tracing::warn!("{says}");
     }
-    let settings = server_settings(&config);
-    let admin_address = config.admin;
-    let token = config.admin_token_file.as_deref().map(admin_token);
-    let token = token.transpose()?;
-    let token = token.as_deref();
-    let setup = Setup::new(config).map_err(io::Error::other)?;
+    let token = admin_token(&config)?;
+    let setup = Setup::new(config.clone()).map_err(io::Error::other)?;
     let budget = setup.budget().clone();
     let conversations = setup.conversations().clone();
     let audit = setup.audit().clone();
     let rules = setup.rules().clone();
-    let callers = setup.callers().clone();
-    let running = server::start(settings, move |worker| gateway_for(&setup, &worker))?;
-    let draining = running.draining();
-    let ready = move || {
-        if draining.is_cancelled() {
-            return Err("draining".to_owned());
-        }
-        Ok(())
+    let front = Front::new(setup);
+    let workers = front.clone();
+    let running = server::start(server_settings(&config), move |worker| {
+        workers.worker(&worker)
+    })?;
+    let drains = Drains::of(running.handle());
+    let waiting = reload::Waiting::new();
+    let desk = Desk {
+        front: front.clone(),
+        server: running.handle(),
+        drains: drains.clone(),
+        asks: waiting.asks().clone(),
+        status: waiting.status().clone(),
     };
-    let open = admin_address.is_some_and(|address| address.ip().is_loopback());
-    let probes = vec![
-        admin::Route::live(),
-        admin::Route::ready(ready),
-        admin::conversations(conversations.clone(), token, open),
-        admin::callers(callers, token, open),
-        admin::audit(audit.clone(), token, open),
-        admin::release(conversations.clone(), token),
-        admin::limits(rules.clone(), token, open),
-    ];
-    let admin = admin::start(admin_address, probes)?;
+    let table = Table::new(desk.routes(&config, token.as_deref()));
+    let admin = admin::start(config.admin, table.clone())?;
+    let reloads = waiting.start(source, config, Box::new(move |new| desk.take(new, &table)))?;
     Ok(Served {
         running,
         admin,
@@ -109,10 +93,77 @@ pub fn start(config: Config) -> io::Result<Served> {
         conversations,
         audit,
         rules,
+        front,
+        reloads,
+        drains,
     })
 }
 
-fn admin_token(file: &Path) -> io::Result<String> {
+/// What operators look at and change.
+struct Desk {
+    front: Front,
+    server: server::Handle,
+    drains: Drains,
+    asks: reload::Asks,
+    status: reload::Status,
+}
+
+impl Desk {
+    fn routes(&self, config: &Config, token: Option<&str>) -> Vec<admin::Route> {
+        let setup = self.front.setup();
+        let open = config
+            .admin
+            .is_some_and(|address| address.ip().is_loopback());
+        let draining = self.server.clone();
+        let ready = move || {
+            if draining.is_draining() {
+                return Err("draining".to_owned());
+            }
+            Ok(())
+        };
+        let status = self.status.clone();
+        let earlier = self.front.clone();
+        let details: Vec<admin::Detail> = vec![
+            Box::new(move || status.line()),
+            Box::new(move || {
+                format!(
+                    "settings from before that calls still go by: {}",
+                    earlier.earlier()
+                )
+            }),
+        ];
+        let conversations = setup.conversations();
+        vec![
+            admin::Route::live(),
+            admin::Route::ready(ready, details),
+            admin::conversations(conversations.clone(), token, open),
+            admin::callers(setup.callers().clone(), token, open),
+            admin::audit(setup.audit().clone(), token, open),
+            admin::release(conversations.clone(), token),
+            admin::limits(setup.rules().clone(), token, open),
+            admin::reload(self.asks.clone(), token),
+            admin::drains(self.drains.clone(), token, open),
+            admin::drain(self.drains.clone(), token),
+        ]
+    }
+
+    /// New settings: all that can fail comes first.
+    fn take(&self, config: &Config, table: &Table) -> Result<(), String> {
+        let token = admin_token(config).map_err(|e| e.to_string())?;
+        self.front
+            .exchange(config.clone())
+            .map_err(|e| e.to_string())?;
+        self.server.tune(&server_settings(config));
+        log::set(config.log, config.log_format);
+        table.set(self.routes(config, token.as_deref()));
+        Ok(())
+    }
+}
+
+fn admin_token(config: &Config) -> io::Result<Option<String>> {
+    let Some(file) = &config.admin_token_file else {
+        return Ok(None);
+    };
     let wrong = |why: &str| {
         let says = format!("admin_token_file: {} {why}", file.display());
         io::Error::other(says)
@@ -122,16 +173,7 @@ fn admin_token(file: &Path) -> io::Result<String> {
     if token.len() < SHORTEST_TOKEN {
         return Err(wrong("holds fewer than 16 characters"));
     }
-    Ok(token.to_owned())
-}
-
-fn gateway_for(setup: &Setup, worker: &Worker) -> Gateway {
-    let followers = worker.followers.clone();
-    let follow = Arc::new(move |work| followers.follow(work));
-    // The same settings made one before, in `Setup::new`.
-    setup
-        .gateway(follow, worker.stop.clone())
-        .expect("settings that were checked make a gateway")
+    Ok(Some(token.to_owned()))
 }
 
 fn server_settings(config: &Config) -> server::Settings {
@@ -146,43 +188,57 @@ fn server_settings(config: &Config) -> server::Settings {
         max_head: limits.head,
         max_headers: limits.headers,
         max_followers: limits.followers,
+        drain_delay: config.drain.delay,
         drain_grace: config.drain.grace,
         ..server::Settings::default()
     }
 }
 
 /// Serves until a signal says otherwise. True if everything that ran could end by itself.
-pub fn serve(config: Config) -> io::Result<bool> {
+pub fn serve(config: Config, source: Source) -> io::Result<bool> {
+    let mut signals = Signals::new()?.and_hang_up()?;
     let agent = config.backend.url.as_ref().map(ToString::to_string);
     let Served {
         running,
         admin,
         conversations,
-        audit,
-        rules,
+        front,
+        reloads,
+        drains,
         ..
-    } = start(config)?;
+    } = start_from(config, source)?;
     tracing::info!(
         listen = %running.local_addr,
+        admin = admin.as_ref().map(|admin| tracing::field::display(admin.local_addr)),
         backend = agent.as_deref().unwrap_or("by routes"),
         "a2a-gateway serves"
     );
-    let outcome = server::run_until_signal(running)?;
-    if let Some(admin) = admin {
-        admin.drain();
-        admin.wait();
-    }
+    let ended = signals.until_ended(&running, || reloads.asks().ask_only());
+    let outcome = running.wait();
+    drop(reloads); // from here on nothing changes
     last_words(&conversations)?;
-    if !audit.close(LAST_RECORDS) {
+    let setup = front.setup();
+    if !setup.audit().close(LAST_RECORDS) {
         tracing::error!("the audit log was not written to its end");
     }
-    rules.close();
+    setup.rules().close();
     if !outcome.clean() {
         tracing::warn!(
             connections = outcome.connections,
             followers = outcome.followers,
             "calls were cut when the gateway stopped; raise drain.grace if they need longer"
         );
+    }
+    drains.is_over(outcome.clean());
+    if ended == Ended::ByItself && drains.was_asked_for() && outcome.workers == 0 {
+        tracing::info!("drained, and waiting to be stopped");
+        if !signals.end_comes(FORGOTTEN) {
+            tracing::warn!("nobody stopped the gateway after its drain; it ends by itself");
+        }
+    }
+    if let Some(admin) = admin {
+        admin.drain();
+        admin.wait();
     }
     Ok(outcome.clean())
 }

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 /// What each part may use of ours. `main` and `run` wire the parts together and may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("a2a", &["json"]),
-    ("admin", &["audit", "policy", "server", "state"]),
+    ("admin", &["audit", "policy", "reload", "server", "state"]),
     ("agent", &[]),
     ("audit", &["a2a", "config", "policy"]),
     ("budget", &[]),
@@ -16,7 +16,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cli", &["config"]),
     ("config", &["a2a", "cli", "state"]),
     ("demo", &[]),
+    ("drain", &["cli", "config"]),
     ("follow", &[]),
+    (
+        "front",
+        &["audit", "config", "follow", "gateway", "reply", "server"],
+    ),
     (
         "gateway",
         &[
@@ -28,6 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("kept", &["follow"]),
     ("log", &["config"]),
     ("policy", &["a2a", "config", "state"]),
+    ("reload", &["config", "watch"]),
     (
         "reply",
         &[

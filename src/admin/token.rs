@@ -42,6 +42,7 @@ mod tests {
             let asked = Asked {
                 rest: String::new(),
                 token: given.map(str::to_owned),
+                query: String::new(),
             };
             (route.page)(asked).await.status == StatusCode::OK
         };

@@ -38,6 +38,11 @@ impl Room {
         }))
     }
 
+    /// Whether both are one.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Waits for a permit, for `wait` at most and not beyond `deadline`.
     pub(super) async fn enter(
         &self,

@@ -51,6 +51,13 @@ pub(super) struct Times {
     pub(super) checkpoint: Duration,
 }
 
+/// What the writer goes by, and may be told anew.
+pub(super) struct Goes {
+    pub(super) times: Times,
+    /// Whether calls without a place are refused.
+    pub(super) refuses: bool,
+}
+
 /// Opens the log and starts the thread.
 pub(super) fn start(
     outlets: &Outlets,
@@ -162,8 +169,11 @@ impl Writer {
 
     fn run(mut self) {
         let mut batch = vec![];
-        let look = self.times.flush / 2; // half of it may go by before, and half for writing
         loop {
+            if let Some(Goes { times, refuses }) = self.queue.news() {
+                (self.times, self.refuses) = (times, refuses);
+            }
+            let look = self.times.flush / 2; // half of it may go by before, and half for writing
             let more = self.queue.next(look, &mut batch);
             let done = self.turn(&mut batch);
             if !more {

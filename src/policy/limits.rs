@@ -53,8 +53,19 @@ struct Inner {
     clock: Clock,
     /// Names that no two calls share.
     calls: AtomicU64,
-    /// What keys stand for.
-    names: Mutex<Recent<(u8, What, Box<str>)>>,
+    names: Names,
+}
+
+/// What keys of rules stand for: the rule by its stem, what was counted, and the name.
+#[derive(Clone)]
+pub struct Names(Arc<Mutex<Recent<Name>>>);
+
+type Name = (Key, What, Box<str>);
+
+impl Default for Names {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Recent::new(NAMED))))
+    }
 }
 
 /// A call, as rules see it.
@@ -92,6 +103,12 @@ pub struct Usage {
 impl Limits {
     /// No rule, or those of the settings, counted there.
     pub fn new(settings: &config::Limits, counters: Counters, clock: Clock) -> Self {
+        Self::with(settings, counters, clock, Names::default())
+    }
+
+    /// The same, where names of keys are known already. Counts are found by what a rule is, its name, its kind and its
+    /// key: one that stayed the same goes on with what it had counted.
+    pub fn with(settings: &config::Limits, counters: Counters, clock: Clock, names: Names) -> Self {
         if settings.rules.is_empty() {
             return Self(None);
         }
@@ -100,7 +117,7 @@ impl Limits {
             counters,
             clock,
             calls: AtomicU64::new(uuid::Uuid::new_v4().as_u64_pair().0),
-            names: Mutex::new(Recent::new(NAMED)),
+            names,
         })))
     }
 
@@ -149,7 +166,7 @@ impl Limits {
         };
         let now = inner.clock.now();
         let known: Vec<(Key, What)> = {
-            let names = inner.names.lock();
+            let names = inner.names.0.lock();
             let all = names.iter().take(limit);
             all.map(|(key, (_, what, _))| (*key, *what)).collect()
         };
@@ -186,14 +203,14 @@ impl Inner {
         } else {
             "all others".to_owned()
         };
-        self.names
-            .lock()
-            .put(key, (ask.rule, ask.what, name.into()));
+        let name = (ask.stem, ask.what, name.into());
+        self.names.0.lock().put(key, name);
     }
 
     fn shown(&self, level: &Level, now: Micros) -> Usage {
-        let known = self.names.lock().get(&level.key).cloned();
-        let rule = known.as_ref().map(|(n, _, _)| &self.rules[usize::from(*n)]);
+        let known = self.names.0.lock().get(&level.key).cloned();
+        let of = |stem: &Key| self.rules.iter().find(|rule| rule.is(*stem));
+        let rule = known.as_ref().and_then(|(stem, _, _)| of(stem));
         let left = level.until.map(|until| until.saturating_sub(now));
         Usage {
             rule: rule.map(|rule| rule.name.clone()),

@@ -26,8 +26,7 @@ const GRAIN: Duration = Duration::from_mins(1);
 const BATCH: usize = 1000;
 
 pub(in crate::state) struct Owners {
-    settings: Settings,
-    grain: i64,
+    settings: parking_lot::RwLock<Settings>,
     began: Instant,
     table: Mutex<Table>,
     secret: OnceLock<[u8; 32]>,
@@ -58,14 +57,29 @@ struct Owned {
 
 impl Owners {
     pub(super) fn new(settings: Settings) -> Self {
-        let grain = (settings.ttl / GRAINS).min(GRAIN);
         Self {
-            settings,
-            grain: millis(grain),
+            settings: parking_lot::RwLock::new(settings),
             began: Instant::now(),
             table: Mutex::default(),
             secret: OnceLock::new(),
         }
+    }
+
+    /// Goes by these from now on. What there is stays.
+    pub(super) fn set(&self, settings: Settings) {
+        *self.settings.write() = settings;
+        if let Some(changed) = &mut self.table.lock().changed {
+            changed.set(settings.most.saturating_mul(2));
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        *self.settings.read()
+    }
+
+    /// A use so soon after another says nothing new.
+    fn grain(&self) -> i64 {
+        millis((self.settings().ttl / GRAINS).min(GRAIN))
     }
 
     fn now(&self) -> i64 {
@@ -74,7 +88,7 @@ impl Owners {
 
     /// What was last used then, or before, is nobody's.
     fn lapsed(&self, now: i64) -> i64 {
-        now.saturating_sub(millis(self.settings.ttl))
+        now.saturating_sub(millis(self.settings().ttl))
     }
 
     pub(in crate::state) fn claim(&self, what: Key, owner: Key, name: u64) -> Claimed {
@@ -83,7 +97,7 @@ impl Owners {
         if let Some(by) = self.known(&mut table, what, now) {
             return self.again(&mut table, what, owner == by, now);
         }
-        if table.held(owner) >= self.settings.share {
+        if table.held(owner) >= self.settings().share {
             self.make_room(&mut table, owner);
         } else if self.is_full(&mut table, now) {
             return Claimed::Full;
@@ -100,7 +114,7 @@ impl Owners {
         if let Some(by) = self.known(&mut table, what, now) {
             return self.again(&mut table, what, owner == by, now) == Claimed::Own;
         }
-        if table.held(owner) >= self.settings.share {
+        if table.held(owner) >= self.settings().share {
             self.make_room(&mut table, owner);
         } else if self.is_full(&mut table, now) {
             table.forget_oldest(owner);
@@ -119,7 +133,7 @@ impl Owners {
 
     pub(in crate::state) fn has_room(&self, owner: Key) -> bool {
         let mut table = self.table.lock();
-        table.held(owner) >= self.settings.share || !self.is_full(&mut table, self.now())
+        table.held(owner) >= self.settings().share || !self.is_full(&mut table, self.now())
     }
 
     pub(in crate::state) fn owners(&self, of: &[Key], by: Key) -> Vec<Option<Key>> {
@@ -170,7 +184,7 @@ impl Owners {
         let Some(owned) = table.owned.get(&what) else {
             return;
         };
-        if now.saturating_sub(owned.turn.0) >= self.grain {
+        if now.saturating_sub(owned.turn.0) >= self.grain() {
             let (by, name) = (owned.by, owned.name);
             table.forget(what);
             table.put(what, by, now, name);
@@ -178,15 +192,15 @@ impl Owners {
     }
 
     fn make_room(&self, table: &mut Table, owner: Key) {
-        while table.held(owner) >= self.settings.share && table.forget_oldest(owner) {}
+        while table.held(owner) >= self.settings().share && table.forget_oldest(owner) {}
     }
 
     fn is_full(&self, table: &mut Table, now: i64) -> bool {
-        if table.owned.len() < self.settings.most {
+        if table.owned.len() < self.settings().most {
             return false;
         }
         self.lapse(table, now);
-        table.owned.len() >= self.settings.most
+        table.owned.len() >= self.settings().most
     }
 
     fn lapse(&self, table: &mut Table, now: i64) {
@@ -254,7 +268,7 @@ impl Table {
 /// In a file: who has it, and when that was last used, by the clock on the wall.
 impl Kept for Owners {
     fn saves(&self) {
-        let most = self.settings.most.saturating_mul(2);
+        let most = self.settings().most.saturating_mul(2);
         self.table.lock().changed = Some(Changes::none(most));
     }
 
