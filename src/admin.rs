@@ -7,8 +7,10 @@
 mod audit;
 mod callers;
 mod conversations;
+mod drain;
 mod limits;
 mod metrics;
+mod reload;
 mod token;
 
 use std::convert::Infallible;
@@ -18,16 +20,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::combinators::MapErr;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use parking_lot::RwLock;
 
 pub use audit::audit;
 pub use callers::callers;
 pub use conversations::{conversations, release};
+pub use drain::{Drains, drain, drains};
 pub use limits::limits;
 pub use metrics::metrics;
+pub use reload::reload;
 
 use crate::server::{self, Listen, Peer, Running, Service, Settings};
 
@@ -68,8 +73,8 @@ pub struct Asked {
     pub rest: String,
     /// The token that came with it.
     pub token: Option<String>,
-    /// Its query.
-    pub query: Option<String>,
+    /// What follows the `?`.
+    pub query: String,
 }
 
 type Answer = Pin<Box<dyn Future<Output = Page> + Send>>;
@@ -127,29 +132,61 @@ impl Route {
         Self::new("/livez", || Page::plain(StatusCode::OK, "ok\n"))
     }
 
-    /// `/readyz`: calls are welcome, or why they are not; with `?verbose` also `details`, in whole lines.
+    /// `/readyz`: calls are welcome, or why they are not. With `?verbose` all details follow, a line each.
     pub fn ready(
         ready: impl Fn() -> std::result::Result<(), String> + Send + Sync + 'static,
-        details: impl Fn() -> String + Send + Sync + 'static,
+        details: Vec<Detail>,
     ) -> Self {
         Self::waiting(Method::GET, "/readyz", move |asked| {
-            let mut page = match ready() {
-                Ok(()) => Page::plain(StatusCode::OK, "ok\n"),
-                Err(why) => Page::plain(StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
+            let (status, mut text) = match ready() {
+                Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
+                Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
             };
-            if asked
-                .query
-                .is_some_and(|query| query.starts_with("verbose"))
+            let words = asked.query.split('&');
+            if words
+                .map(|word| word.split('=').next())
+                .any(|w| w == Some("verbose"))
             {
-                page.text += &details();
+                for detail in &details {
+                    let line = detail();
+                    if !line.is_empty() {
+                        text.push_str(&line);
+                        text.push('\n');
+                    }
+                }
             }
-            std::future::ready(page)
+            std::future::ready(Page::plain(status, text))
         })
     }
 }
 
+/// A line about one part of the gateway. It is told to everybody who may ask whether calls are welcome.
+pub type Detail = Box<dyn Fn() -> String + Send + Sync>;
+
+/// The paths of an address, which may be exchanged for others.
+#[derive(Clone)]
+pub struct Table(Arc<RwLock<Arc<[Route]>>>);
+
+impl Table {
+    /// These.
+    pub fn new(routes: Vec<Route>) -> Self {
+        Self(Arc::new(RwLock::new(routes.into())))
+    }
+
+    /// These instead, for the next request.
+    pub fn set(&self, routes: Vec<Route>) {
+        *self.0.write() = routes.into();
+    }
+}
+
+impl From<Vec<Route>> for Table {
+    fn from(routes: Vec<Route>) -> Self {
+        Self::new(routes)
+    }
+}
+
 /// Serves `routes` at `listen`, if it is to be served at all.
-pub fn start(listen: Option<Listen>, routes: Vec<Route>) -> Result<Option<Running>> {
+pub fn start(listen: Option<Listen>, routes: impl Into<Table>) -> Result<Option<Running>> {
     let Some(listen) = listen else {
         return Ok(None);
     };
@@ -172,18 +209,14 @@ pub fn start(listen: Option<Listen>, routes: Vec<Route>) -> Result<Option<Runnin
 }
 
 #[derive(Clone)]
-struct Admin(Arc<[Route]>);
+struct Admin(Table);
 
 impl Admin {
     /// The page, and the verbs to use instead where there is none for this one.
-    async fn page(
-        &self,
-        verb: &Method,
-        path: &str,
-        query: Option<&str>,
-        token: Option<String>,
-    ) -> (Page, String) {
-        let fitting = || self.0.iter().filter(|route| route.rest(path).is_some());
+    async fn page(&self, verb: &Method, uri: &Uri, token: Option<String>) -> (Page, String) {
+        let path = uri.path();
+        let routes = self.0.0.read().clone();
+        let fitting = || routes.iter().filter(|route| route.rest(path).is_some());
         let Some(route) = fitting().find(|route| route.takes(verb)) else {
             let verbs: Vec<&str> = fitting().flat_map(|r| verbs(&r.verb)).copied().collect();
             if verbs.is_empty() {
@@ -197,7 +230,7 @@ impl Admin {
             return (page, verbs);
         };
         let rest = route.rest(path).unwrap_or_default().to_owned();
-        let query = query.map(str::to_owned);
+        let query = uri.query().unwrap_or_default().to_owned();
         let asked = Asked { rest, token, query };
         ((route.page)(asked).await, String::new())
     }
@@ -216,8 +249,7 @@ impl Service for Admin {
             let token = request.headers().get(header::AUTHORIZATION);
             let token = token.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
             let token = token.map(str::to_owned);
-            let (verb, uri) = (request.method(), request.uri());
-            let (page, allow) = admin.page(verb, uri.path(), uri.query(), token).await;
+            let (page, allow) = admin.page(request.method(), request.uri(), token).await;
             let never: fn(Infallible) -> Error = |never| match never {};
             let mut response = Response::new(Full::from(page.text).map_err(never));
             *response.status_mut() = page.status;
@@ -281,7 +313,7 @@ mod tests {
         let listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
         let routes = vec![
             Route::live(),
-            Route::ready(ready, || "one is up\n".to_owned()),
+            Route::ready(ready, vec![Box::new(|| "all: well".to_owned())]),
         ];
         let running = start(listen, routes).unwrap().unwrap();
         let addr = running.local_addr;
@@ -294,7 +326,8 @@ mod tests {
         assert!(head.ends_with("\r\n\r\n"), "{head}");
         let verbose = ask(addr, "GET /readyz?verbose");
         assert!(verbose.starts_with("HTTP/1.1 200"), "{verbose}");
-        assert!(verbose.ends_with("\r\n\r\nok\none is up\n"), "{verbose}");
+        assert!(verbose.ends_with("ok\nall: well\n"), "{verbose}");
+        assert!(ask(addr, "GET /readyz").ends_with("\r\n\r\nok\n"));
         draining.store(true, Relaxed);
         let busy = ask(addr, "GET /readyz");
         assert!(busy.starts_with("HTTP/1.1 503"), "{busy}");

@@ -224,6 +224,11 @@ impl Agent {
         self.room.homing(answer.replica()?)
     }
 
+    /// Whether it is what would be made of these.
+    pub fn is(&self, settings: &Settings, room: &Room) -> bool {
+        self.settings == *settings && self.room.is(room)
+    }
+
     /// Drops connections that were idle for too long or that the agent has closed; to be called now and then.
     pub fn sweep(&self) {
         self.branches

@@ -98,13 +98,16 @@ pub struct Audit(Option<Arc<Log>>);
 /// What all calls share.
 struct Log {
     queue: Arc<Queue>,
+    /// With the last of it the writer ends.
+    ends: Arc<Ends>,
+    key: Arc<Key>,
     refuses: bool,
     /// Makes digests of what callers send, where they are wanted.
     digests: Option<Arc<Key>>,
     captures: Captures,
     /// What ids of calls begin with, by process.
     process: u64,
-    calls: AtomicU64,
+    calls: Arc<AtomicU64>,
 }
 
 impl Audit {
@@ -122,23 +125,42 @@ impl Audit {
             stdout: settings.stdout,
             otlp: sender(settings, to)?,
         };
-        let times = writer::Times {
-            flush: settings.flush,
-            sync: settings.sync,
-            rotate_size: settings.rotate_size as u64,
-            rotate_time: settings.rotate_time,
-            checkpoint: settings.checkpoint,
-        };
-        let refuses = settings.on_full == OnFull::Refuse;
+        let writer::Goes { times, refuses } = goes(settings);
         writer::start(outlets, times, refuses, key.clone(), queue.clone())?;
         Ok(Self(Some(Arc::new(Log {
             refuses,
             digests: settings.digest.then(|| key.clone()),
-            captures: Captures::new(&settings.capture, key),
+            captures: Captures::new(&settings.capture, key.clone()),
             process: chain::random(),
-            calls: AtomicU64::new(0),
+            calls: Arc::default(),
+            ends: Arc::new(Ends(queue.clone())),
             queue,
+            key,
         }))))
+    }
+
+    /// The same log by other settings. Where it lies, its key, and whether there is one stay as they are.
+    #[must_use]
+    pub fn by(&self, settings: &config::Audit) -> Self {
+        Self(self.0.as_ref().map(|log| {
+            Arc::new(Log {
+                refuses: settings.on_full == OnFull::Refuse,
+                digests: settings.digest.then(|| log.key.clone()),
+                captures: Captures::new(&settings.capture, log.key.clone()),
+                process: log.process,
+                calls: log.calls.clone(),
+                ends: log.ends.clone(),
+                queue: log.queue.clone(),
+                key: log.key.clone(),
+            })
+        }))
+    }
+
+    /// From now on the queue and the writer go by these.
+    pub fn settle_in(&self, settings: &config::Audit) {
+        if let Some(log) = &self.0 {
+            log.queue.set(settings.queue, goes(settings));
+        }
     }
 
     /// Whether calls are recorded.
@@ -206,9 +228,25 @@ impl Audit {
     }
 }
 
-impl Drop for Log {
+/// The end of the writer, when nobody can record any more.
+struct Ends(Arc<Queue>);
+
+impl Drop for Ends {
     fn drop(&mut self) {
-        self.queue.closing(); // the writer ends by itself, after what waits
+        self.0.closing(); // it ends by itself, after what waits
+    }
+}
+
+fn goes(settings: &config::Audit) -> writer::Goes {
+    writer::Goes {
+        times: writer::Times {
+            flush: settings.flush,
+            sync: settings.sync,
+            rotate_size: settings.rotate_size as u64,
+            rotate_time: settings.rotate_time,
+            checkpoint: settings.checkpoint,
+        },
+        refuses: settings.on_full == OnFull::Refuse,
     }
 }
 

@@ -12,7 +12,7 @@ pub struct Budget(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    limit: usize,
+    limit: AtomicUsize,
     used: AtomicUsize,
 }
 
@@ -23,9 +23,14 @@ impl Budget {
     /// At most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self(Arc::new(Shared {
-            limit,
+            limit: AtomicUsize::new(limit),
             used: AtomicUsize::new(0),
         }))
+    }
+
+    /// At most so many from now on; what is held stays.
+    pub fn set(&self, limit: usize) {
+        self.0.limit.store(limit, Relaxed);
     }
 
     /// Nothing held yet.
@@ -54,7 +59,7 @@ impl Hold {
     pub fn grow(&mut self, more: usize) -> bool {
         let shared = &self.budget.0;
         let before = shared.used.fetch_add(more, Relaxed);
-        if before.saturating_add(more) > shared.limit {
+        if before.saturating_add(more) > shared.limit.load(Relaxed) {
             shared.used.fetch_sub(more, Relaxed);
             return false;
         }

@@ -25,6 +25,11 @@ pub enum Command {
     Demo(Demo),
     /// Run the gateway.
     Serve(Box<Serve>),
+    /// Have a running gateway end its calls, and wait until it can be stopped.
+    ///
+    /// Exit code: 0 when all ended, 1 when something was cut or still ran when the time was over, 2 when the gateway
+    /// could not be asked.
+    Drain(Drain),
     /// Tell all mistakes in a settings file.
     Check(Check),
     /// Translate one document from standard input to standard output.
@@ -74,6 +79,23 @@ pub struct Serve {
     /// What is logged.
     #[arg(long, value_name = "LEVEL", env = "A2A_GATEWAY_LOG")]
     pub log: Option<Level>,
+}
+
+/// Arguments of `drain`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Drain {
+    /// The settings file of the gateway: it names its admin address and the file of its token.
+    #[arg(long, value_name = "FILE", env = "A2A_GATEWAY_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Its admin address; before the file's.
+    #[arg(long, value_name = "ADDR", env = "A2A_GATEWAY_ADMIN")]
+    pub admin: Option<Listen>,
+    /// The file with the token of its admin address; before the one that the settings name.
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// How long to wait, such as 30s; a little longer than the drain can take, if this is not said.
+    #[arg(long, value_name = "TIME", value_parser = crate::config::time)]
+    pub wait: Option<std::time::Duration>,
 }
 
 /// Arguments of `check`.
@@ -221,6 +243,7 @@ mod tests {
         match Cli::read(whole, is_blank)?.command {
             Command::Serve(serve) => Ok(*serve),
             Command::Demo(_)
+            | Command::Drain(_)
             | Command::Check(_)
             | Command::Translate(_)
             | Command::Audit(_)
@@ -301,6 +324,19 @@ mod tests {
         assert_eq!(translate.from, DialectName::V03RestKind);
         assert_eq!(translate.to, DialectName::V10Jsonrpc);
         assert_eq!(translate.document, Document::Event);
+        let drain = [
+            "drain",
+            "--admin",
+            "127.0.0.1:81",
+            "--token-file",
+            "t",
+            "--wait",
+            "35s",
+        ];
+        let Command::Drain(drain) = read(&drain).command else {
+            panic!("asked for drain");
+        };
+        assert_eq!(drain.wait, Some(std::time::Duration::from_secs(35)));
         let verify = ["audit", "verify", "a", "b", "--key", "k", "--anchor", "c"];
         let Command::Audit(Audit::Verify(verify)) = read(&verify).command else {
             panic!("asked for audit verify");
@@ -314,6 +350,7 @@ mod tests {
             &["a2a-gateway", "audit", "digest", "body"],
             &["a2a-gateway", "check"],
             &["a2a-gateway", "serve", "--log", "loud"],
+            &["a2a-gateway", "drain", "--wait", "soon"],
             &["a2a-gateway", "serve", "--listen", "here"],
             &["a2a-gateway", "translate", "--from", "v2"],
         ] {

@@ -18,6 +18,7 @@ mod backend;
 mod bounds;
 mod conversations;
 mod face;
+mod fixed;
 mod limits;
 mod mean;
 mod metadata;
@@ -254,6 +255,11 @@ impl Config {
         mean::mean(text, overrides, Agent::Required)
     }
 
+    /// The settings of `file`, whose agent may come from elsewhere.
+    pub fn load_without_agent(file: &Path, overrides: Overrides) -> Result<Self, Mistakes> {
+        mean::mean(&read(file)?, overrides, Agent::MayComeLater)
+    }
+
     /// What is no mistake, but may surprise.
     pub fn warnings(&self) -> impl Iterator<Item = &'static str> {
         let all = [ownership::warning(self), auth::warning(self)];
@@ -291,6 +297,11 @@ pub fn check(file: &Path) -> Result<String, Mistakes> {
 pub fn schema() -> String {
     let schema = schemars::schema_for!(raw::Raw);
     format!("{:#}", schema.as_value())
+}
+
+/// A time as settings write it, such as `30s`.
+pub fn time(text: &str) -> Result<Duration, String> {
+    units::Time::parse(text).map_err(str::to_owned)
 }
 
 fn read(file: &Path) -> Result<String, Mistakes> {

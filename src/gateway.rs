@@ -1,5 +1,8 @@
 //! The life of a call, straight through: head, body, the agent's words, its answer, the client's words.
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -31,7 +34,7 @@ mod tls;
 mod under_way;
 mod well_known;
 
-pub use making::{Backends, BadSetup, Setup};
+pub use making::{Backends, BadSetup, Life, Setup};
 
 use followed::{Followed, Work};
 use routes::{Matched, Routes};
@@ -113,7 +116,11 @@ struct Inner {
     hydrated: hydrate::Hydrated,
     follow: Follow,
     stop: CancellationToken,
+    /// New calls are to be refused: this gateway is about to end.
+    leaving: Arc<AtomicBool>,
     under_way: UnderWay,
+    /// Whoever has this goes by its settings.
+    _life: Arc<making::Life>,
 }
 
 /// A request that found its agent.

@@ -13,7 +13,8 @@
 //! [`server`] use `tls` and nothing else; [`a2a`] uses `json` and
 //! `sse` and does no I/O; [`policy`] uses `a2a` and `state`; [`telemetry`] uses `a2a`, `agent`, `tls` and `watch`;
 //! [`audit`] uses `a2a`, `policy` and `telemetry`; [`reply`] uses these, `sse` and `budget`; [`gateway`] and [`card`]
-//! use all of them; [`run`] puts the parts together.
+//! use all of them; [`front`] holds the gateways of all workers, [`reload`] brings new settings to them, and [`run`] puts
+//! the parts together.
 pub mod a2a;
 pub mod admin;
 pub mod agent;
@@ -23,12 +24,15 @@ pub mod card;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod drain;
 pub mod follow;
+pub mod front;
 pub mod gateway;
 pub mod json;
 pub mod kept;
 pub mod log;
 pub mod policy;
+pub mod reload;
 pub mod reply;
 pub mod run;
 pub mod server;

@@ -5,7 +5,9 @@ use a2a_gateway::{
     audit::{Key, verify},
     cli::{Audit, Cli, Command, Translate},
     config::{self, Config, LogFormat, Overrides},
-    log, run, translate,
+    drain, log,
+    reload::Source,
+    run, translate,
 };
 
 /// The largest document that `translate` reads, in bytes.
@@ -27,7 +29,8 @@ fn main() -> ExitCode {
             match Config::load(file.as_deref(), Overrides::from(&*serve)) {
                 Ok(config) => {
                     log::start(config.log, config.log_format);
-                    ended(run::serve(config))
+                    let overrides = Overrides::from(&*serve);
+                    ended(run::serve(config, Source { file, overrides }))
                 }
                 Err(mistakes) => wrong(&mistakes),
             }
@@ -37,6 +40,16 @@ fn main() -> ExitCode {
             let usual = std::net::SocketAddr::from(([127, 0, 0, 1], 8080));
             ended(run::demo(demo.listen.unwrap_or(usual)))
         }
+        Command::Drain(asked) => match drain::drain(&asked) {
+            Ok(drained) => {
+                println!("{drained}");
+                drained.exit_code()
+            }
+            Err(says) => {
+                eprintln!("a2a-gateway: {says}");
+                ExitCode::from(drain::NOT_ASKED)
+            }
+        },
         Command::Check(check) => match config::check(&check.config) {
             Ok(said) => {
                 println!("{said}");

@@ -2,29 +2,27 @@
 use std::{
     io::{self, Write as _},
     net::SocketAddr,
-    path::Path,
-    sync::Arc,
     thread,
     time::Duration,
 };
 
 mod counted;
 
-use http::{Request, Response};
-use hyper::body::Incoming;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    admin,
+    admin::{self, Drains, Table},
     agent::{Lookup, Status},
-    audit::{Audit, Recorded},
+    audit::Audit,
     budget::Budget,
     config::{self, BaseUrl, Config},
     demo,
-    gateway::{self, Backends, Gateway, Setup},
+    front::Front,
+    gateway::Setup,
+    log,
     policy::{conversation::Conversations, limits::Limits},
-    reply::Reply,
-    server::{self, Running, Worker},
+    reload::{self, Reloads, Source},
+    server::{self, Ended, Running, Signals},
     telemetry::Telemetry,
     tls,
     watch::Watch,
@@ -36,29 +34,10 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const LAST_RECORDS: Duration = Duration::from_secs(5);
 /// How long the last telemetry may take to be sent.
 const LAST_TELEMETRY: Duration = Duration::from_secs(3);
+/// How long a gateway that was drained from its admin address waits to be stopped: whoever wanted that may have gone.
+const FORGOTTEN: Duration = Duration::from_mins(10);
 /// A token that nobody guesses is no shorter.
 const SHORTEST_TOKEN: usize = 16;
-
-impl server::Service for Gateway {
-    type Body = Recorded<Reply>;
-
-    fn call(
-        &self,
-        request: Request<Incoming>,
-        peer: server::Peer,
-    ) -> impl Future<Output = Response<Recorded<Reply>>> + Send + 'static + use<> {
-        let peer = gateway::Peer {
-            addr: peer.addr,
-            tls: peer.tls,
-            certificate: peer.certificate,
-        };
-        self.clone().answer(request, peer)
-    }
-
-    fn tick(&self) {
-        Gateway::tick(self);
-    }
-}
 
 /// A gateway that runs, and its admin address.
 pub struct Served {
@@ -72,74 +51,62 @@ pub struct Served {
     pub conversations: Conversations,
     /// The record of calls.
     pub audit: Audit,
-    /// The limits.
+    /// The limits, as they were at the start.
     pub rules: Limits,
+    /// All workers' gateways.
+    pub front: Front,
+    /// Who reads the settings again.
+    pub reloads: Reloads,
+    /// How its drain goes.
+    pub drains: Drains,
     /// What the gateway tells of itself.
     pub telemetry: Telemetry,
-    /// The addresses of the agents.
-    pub backends: Backends,
     /// Looks at the files of TLS.
     _watch: Watch,
 }
 
-/// Starts a gateway with these settings.
+/// Starts a gateway with these settings, which are not read again.
 pub fn start(config: Config) -> io::Result<Served> {
-    start_looking_up(config, &Lookup::System)
+    start_from(config, Source::default())
+}
+
+/// Starts a gateway with these settings, and reads them again from where they came.
+pub fn start_from(config: Config, source: Source) -> io::Result<Served> {
+    start_looking_up(config, source, &Lookup::System)
 }
 
 /// The same with names of agents looked up by somebody else.
-pub fn start_looking_up(config: Config, lookup: &Lookup) -> io::Result<Served> {
+pub fn start_looking_up(config: Config, source: Source, lookup: &Lookup) -> io::Result<Served> {
     for says in config.warnings() {
         tracing::warn!("{says}");
     }
+    let token = admin_token(&config)?;
     let tls = config.tls.as_ref().map(served_by).transpose()?;
     let watch = Watch::start(tls.iter().map(tls::Server::files).collect())?;
-    let settings = server_settings(&config, tls);
-    let admin_address = config.admin.clone();
-    let token = config.admin_token_file.as_deref().map(admin_token);
-    let token = token.transpose()?;
-    let token = token.as_deref();
     let telemetry = Telemetry::start(&config).map_err(io::Error::other)?;
-    let needs_agent = config.backend.health.readiness;
-    let setup = Setup::looking_up(config, lookup).map_err(io::Error::other)?;
+    let setup = Setup::looking_up(config.clone(), lookup).map_err(io::Error::other)?;
     let setup = setup.telling(&telemetry);
-    let backends = setup.backends();
     let budget = setup.budget().clone();
     let conversations = setup.conversations().clone();
     let audit = setup.audit().clone();
     let rules = setup.rules().clone();
-    let callers = setup.callers().clone();
-    let running = server::start(settings, move |worker| gateway_for(&setup, &worker))?;
-    let draining = running.draining();
-    let of_agents = backends.clone();
-    let ready = move || {
-        if draining.is_cancelled() {
-            return Err("draining".to_owned());
-        }
-        let down = |status: &Status| status.is_down();
-        if needs_agent && of_agents.status().iter().any(down) {
-            return Err("the agent is down at all its addresses".to_owned());
-        }
-        Ok(())
+    let front = Front::new(setup);
+    let workers = front.clone();
+    let settings = server_settings(&config, tls);
+    let running = server::start(settings, move |worker| workers.worker(&worker))?;
+    let drains = Drains::of(running.handle());
+    let waiting = reload::Waiting::new();
+    let desk = Desk {
+        front: front.clone(),
+        server: running.handle(),
+        drains: drains.clone(),
+        asks: waiting.asks().clone(),
+        status: waiting.status().clone(),
+        telemetry: telemetry.clone(),
     };
-    let of_agents = backends.clone();
-    let details = move || {
-        let all = of_agents.status();
-        let addresses = all.iter().flat_map(|status| &status.addresses);
-        addresses.map(|address| format!("{address}\n")).collect()
-    };
-    let open = admin_address.as_ref().is_some_and(config::Listen::is_local);
-    let probes = vec![
-        admin::Route::live(),
-        admin::Route::ready(ready, details),
-        admin::conversations(conversations.clone(), token, open),
-        admin::callers(callers, token, open),
-        admin::audit(audit.clone(), token, open),
-        admin::release(conversations.clone(), token),
-        admin::limits(rules.clone(), token, open),
-        admin::metrics(telemetry.clone()),
-    ];
-    let admin = admin::start(admin_address.as_ref().map(listen), probes)?;
+    let table = Table::new(desk.routes(&config, token.as_deref()));
+    let admin = admin::start(config.admin.as_ref().map(listen), table.clone())?;
+    let reloads = waiting.start(source, config, Box::new(move |new| desk.take(new, &table)))?;
     let served = Served {
         running,
         admin,
@@ -147,8 +114,10 @@ pub fn start_looking_up(config: Config, lookup: &Lookup) -> io::Result<Served> {
         conversations,
         audit,
         rules,
+        front,
+        reloads,
+        drains,
         telemetry,
-        backends,
         _watch: watch,
     };
     counted::read_by(&served.telemetry, &served);
@@ -184,7 +153,83 @@ fn listen(at: &config::Listen) -> server::Listen {
     }
 }
 
-fn admin_token(file: &Path) -> io::Result<String> {
+/// What operators look at and change.
+struct Desk {
+    front: Front,
+    server: server::Handle,
+    drains: Drains,
+    asks: reload::Asks,
+    status: reload::Status,
+    telemetry: Telemetry,
+}
+
+impl Desk {
+    fn routes(&self, config: &Config, token: Option<&str>) -> Vec<admin::Route> {
+        let setup = self.front.setup();
+        let open = config.admin.as_ref().is_some_and(config::Listen::is_local);
+        let draining = self.server.clone();
+        let (of_agents, needs_agent) = (setup.backends(), config.backend.health.readiness);
+        let ready = move || {
+            if draining.is_draining() {
+                return Err("draining".to_owned());
+            }
+            let down = |status: &Status| status.is_down();
+            if needs_agent && of_agents.status().iter().any(down) {
+                return Err("the agent is down at all its addresses".to_owned());
+            }
+            Ok(())
+        };
+        let status = self.status.clone();
+        let earlier = self.front.clone();
+        let of_agents = setup.backends();
+        let details: Vec<admin::Detail> = vec![
+            Box::new(move || status.line()),
+            Box::new(move || {
+                format!(
+                    "settings from before that calls still go by: {}",
+                    earlier.earlier()
+                )
+            }),
+            Box::new(move || {
+                let all = of_agents.status();
+                let addresses = all.iter().flat_map(|status| &status.addresses);
+                let lines: Vec<String> = addresses.map(ToString::to_string).collect();
+                lines.join("\n")
+            }),
+        ];
+        let conversations = setup.conversations();
+        vec![
+            admin::Route::live(),
+            admin::Route::ready(ready, details),
+            admin::conversations(conversations.clone(), token, open),
+            admin::callers(setup.callers().clone(), token, open),
+            admin::audit(setup.audit().clone(), token, open),
+            admin::release(conversations.clone(), token),
+            admin::limits(setup.rules().clone(), token, open),
+            admin::reload(self.asks.clone(), token),
+            admin::drains(self.drains.clone(), token, open),
+            admin::drain(self.drains.clone(), token),
+            admin::metrics(self.telemetry.clone()),
+        ]
+    }
+
+    /// New settings: all that can fail comes first.
+    fn take(&self, config: &Config, table: &Table) -> Result<(), String> {
+        let token = admin_token(config).map_err(|e| e.to_string())?;
+        self.front
+            .exchange(config.clone())
+            .map_err(|e| e.to_string())?;
+        self.server.tune(&server_settings(config, None)); // it keeps its TLS
+        log::set(config.log, config.log_format);
+        table.set(self.routes(config, token.as_deref()));
+        Ok(())
+    }
+}
+
+fn admin_token(config: &Config) -> io::Result<Option<String>> {
+    let Some(file) = &config.admin_token_file else {
+        return Ok(None);
+    };
     let wrong = |why: &str| {
         let says = format!("admin_token_file: {} {why}", file.display());
         io::Error::other(says)
@@ -194,16 +239,7 @@ fn admin_token(file: &Path) -> io::Result<String> {
     if token.len() < SHORTEST_TOKEN {
         return Err(wrong("holds fewer than 16 characters"));
     }
-    Ok(token.to_owned())
-}
-
-fn gateway_for(setup: &Setup, worker: &Worker) -> Gateway {
-    let followers = worker.followers.clone();
-    let follow = Arc::new(move |work| followers.follow(work));
-    // The same settings made one before, in `Setup::new`.
-    setup
-        .gateway(follow, worker.stop.clone())
-        .expect("settings that were checked make a gateway")
+    Ok(Some(token.to_owned()))
 }
 
 fn server_settings(config: &Config, tls: Option<tls::Server>) -> server::Settings {
@@ -222,41 +258,44 @@ fn server_settings(config: &Config, tls: Option<tls::Server>) -> server::Setting
         max_head: limits.head,
         max_headers: limits.headers,
         max_followers: limits.followers,
+        drain_delay: config.drain.delay,
         drain_grace: config.drain.grace,
         ..server::Settings::default()
     }
 }
 
 /// Serves until a signal says otherwise. True if everything that ran could end by itself.
-pub fn serve(config: Config) -> io::Result<bool> {
+pub fn serve(config: Config, source: Source) -> io::Result<bool> {
+    let mut signals = Signals::new()?.and_hang_up()?;
     let agent = config.backend.place();
     let tls = config.tls.is_some();
     let Served {
         running,
         admin,
         conversations,
-        audit,
-        rules,
+        front,
+        reloads,
+        drains,
         telemetry,
         _watch,
         ..
-    } = start(config)?;
+    } = start_from(config, source)?;
     tracing::info!(
         listen = %running.place(),
         tls,
+        admin = admin.as_ref().map(|admin| tracing::field::display(admin.place())),
         backend = agent.as_deref().unwrap_or("by routes"),
         "a2a-gateway serves"
     );
-    let outcome = server::run_until_signal(running)?;
-    if let Some(admin) = admin {
-        admin.drain();
-        admin.wait();
-    }
+    let ended = signals.until_ended(&running, || reloads.asks().ask_only());
+    let outcome = running.wait();
+    drop(reloads); // from here on nothing changes
     last_words(&conversations)?;
-    if !audit.close(LAST_RECORDS) {
+    let setup = front.setup();
+    if !setup.audit().close(LAST_RECORDS) {
         tracing::error!("the audit log was not written to its end");
     }
-    rules.close();
+    setup.rules().close();
     if !telemetry.close(LAST_TELEMETRY) {
         tracing::warn!("telemetry was not sent to its end");
     }
@@ -266,6 +305,17 @@ pub fn serve(config: Config) -> io::Result<bool> {
             followers = outcome.followers,
             "calls were cut when the gateway stopped; raise drain.grace if they need longer"
         );
+    }
+    drains.is_over(outcome.clean());
+    if ended == Ended::ByItself && drains.was_asked_for() && outcome.workers == 0 {
+        tracing::info!("drained, and waiting to be stopped");
+        if !signals.end_comes(FORGOTTEN) {
+            tracing::warn!("nobody stopped the gateway after its drain; it ends by itself");
+        }
+    }
+    if let Some(admin) = admin {
+        admin.drain();
+        admin.wait();
     }
     Ok(outcome.clean())
 }

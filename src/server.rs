@@ -8,19 +8,24 @@
 //! only here, as a [`Followers`] future or a connection, and both are what a drain waits for:
 //!
 //! ```text
-//! serving ── drain ──► leaving ── all ended ───────────────────────────► out
-//!                        │ idle connections close, calls go on             ▲
-//!                        └─ grace over ──► stopping ── ended, or 1 s over ─┤
-//!                        │                  streams told to end            │
-//!                        └─ cut (a second signal) ─────────────────────────┘
+//! serving ── drain ──► delay ──► leaving ── all ended ───────────────────────────► out
+//!              not ready, but      │ idle connections close, calls go on,            ▲
+//!              calls are taken     │ new ones are refused                            │
+//!                                  └─ grace over ──► stopping ── ended, or 1 s over ─┤
+//!                                  │                  streams told to end            │
+//!                                  └─ cut (a second signal) ─────────────────────────┘
 //! ```
+//! The listener is open as long as anything runs, so that whoever has not heard of the drain is told in words, not by a
+//! reset: a refused call closes its connection, or has the peer go away (HTTP/2).
 
 mod connection;
 mod followers;
+mod handle;
 mod handshake;
 mod io;
 mod listen;
 mod served;
+mod signals;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -30,21 +35,23 @@ mod worker;
 use std::io::Result;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use hyper::body::Incoming;
+use parking_lot::RwLock;
 use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use followers::Followers;
+pub use handle::Handle;
 pub use listen::Listen;
 use listen::Socket;
+pub use signals::{Ended, Signals};
 
 use crate::tls;
 
@@ -103,7 +110,9 @@ pub struct Settings {
     pub max_headers: usize,
     /// Calls that go on at once after their clients have gone, over all workers.
     pub max_followers: usize,
-    /// How long a drain lets calls run before it tells them to stop.
+    /// How long calls are still taken when a drain has begun.
+    pub drain_delay: Duration,
+    /// How long a drain then lets calls run before it tells them to stop.
     pub drain_grace: Duration,
     /// How often to look at waiting connections; never less often than four times in the shortest limit.
     pub sweep: Duration,
@@ -126,6 +135,7 @@ impl Default for Settings {
             max_head: 64 * 1024,
             max_headers: 100,
             max_followers: 1_024,
+            drain_delay: Duration::ZERO,
             drain_grace: Duration::from_secs(30),
             sweep: Duration::from_secs(1),
             http2: true,
@@ -144,6 +154,8 @@ pub struct Worker {
     pub stop: CancellationToken,
     /// Cancelled when a drain begins.
     pub draining: CancellationToken,
+    /// Set when the delay of a drain is over: what begins now is to be refused.
+    pub refusing: Arc<AtomicBool>,
     /// What the server counts.
     pub counts: Arc<Counts>,
 }
@@ -229,9 +241,13 @@ impl Outcome {
 /// What all workers share.
 #[derive(Debug)]
 struct Shared {
-    settings: Settings,
+    /// Those of now; where it listens, its threads and its HTTP stay as they were.
+    settings: RwLock<Arc<Settings>>,
+    /// How often they changed.
+    changes: AtomicUsize,
     counts: Arc<Counts>,
     draining: CancellationToken,
+    refusing: Arc<AtomicBool>,
     stop: CancellationToken,
     cut: CancellationToken,
 }
@@ -239,12 +255,40 @@ struct Shared {
 impl Shared {
     fn new(settings: Settings) -> Arc<Self> {
         Arc::new(Self {
-            settings,
+            settings: RwLock::new(Arc::new(settings)),
+            changes: AtomicUsize::new(0),
             counts: Arc::default(),
             draining: CancellationToken::new(),
+            refusing: Arc::default(),
             stop: CancellationToken::new(),
             cut: CancellationToken::new(),
         })
+    }
+
+    fn settings(&self) -> Arc<Settings> {
+        self.settings.read().clone()
+    }
+
+    fn is_refusing(&self) -> bool {
+        self.refusing.load(Ordering::Relaxed)
+    }
+
+    /// Resolves when new calls are refused.
+    #[cfg(test)]
+    async fn refused(&self) {
+        while !self.is_refusing() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Resolves when new calls are to be refused: the delay after a drain began, or when all is cut.
+    async fn left(&self) {
+        self.draining.cancelled().await;
+        tokio::select! {
+            () = self.cut.cancelled() => {}
+            () = tokio::time::sleep(self.settings().drain_delay) => {}
+        }
+        self.refusing.store(true, Ordering::Relaxed);
     }
 
     fn worker(&self, index: usize, room: &followers::Room) -> Worker {
@@ -253,6 +297,7 @@ impl Shared {
             followers: Followers::new(room),
             stop: self.stop.clone(),
             draining: self.draining.clone(),
+            refusing: Arc::clone(&self.refusing),
             counts: Arc::clone(&self.counts),
         }
     }
@@ -272,7 +317,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Begins the drain: no new connections, idle ones close, calls may end.
+    /// Begins the drain: after its delay no new calls, idle connections close, calls may end.
     pub fn drain(&self) {
         self.shared.draining.cancel();
     }
@@ -291,7 +336,7 @@ impl Running {
 
     /// Where it listens, for people.
     pub fn place(&self) -> Listen {
-        match &self.shared.settings.listen {
+        match &self.shared.settings().listen {
             Listen::Tcp(_) => Listen::Tcp(self.local_addr),
             Listen::Unix(path) => Listen::Unix(path.clone()),
         }
@@ -334,22 +379,21 @@ pub fn start<S: Service>(
     let mut running = Running {
         local_addr: listener.local_addr()?,
         file,
-        shared: Shared::new(settings),
-        room: room.clone(),
+        shared: Shared::new(settings.clone()),
+        room,
         threads: Vec::with_capacity(seats.len()),
         ended: TaskTracker::new(),
     };
     let make = Arc::new(make);
     for (index, (runtime, listener)) in seats.into_iter().enumerate() {
         let shared = Arc::clone(&running.shared);
-        let worker = shared.worker(index, &room);
+        let worker = shared.worker(index, &running.room);
         let (make, ended) = (Arc::clone(&make), running.ended.token());
         let work = move || {
             let _ended = ended;
             work(runtime, listener, shared, worker, make.as_ref())
         };
-        let thread =
-            thread::Builder::new().name(format!("{}-{index}", running.shared.settings.name));
+        let thread = thread::Builder::new().name(format!("{}-{index}", settings.name));
         match thread.spawn(work) {
             Ok(thread) => running.threads.push(thread),
             Err(error) => {
@@ -400,19 +444,8 @@ fn work<S: Service>(
 
 /// Waits for SIGTERM or SIGINT, drains, and cuts at the second signal.
 pub fn run_until_signal(running: Running) -> Result<Outcome> {
-    runtime()?.block_on(async {
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        for step in [Running::drain, Running::cut] {
-            tokio::select! {
-                _ = terminate.recv() => step(&running),
-                _ = interrupt.recv() => step(&running),
-                () = running.ended.wait() => break,
-            }
-            tracing::info!(connections = running.shared.counts.connections(), "leaving");
-        }
-        Result::Ok(())
-    })?;
+    let mut signals = Signals::new()?;
+    signals.until_ended(&running, || {});
     Ok(running.wait())
 }
 

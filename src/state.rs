@@ -68,6 +68,7 @@ pub struct Shown {
 }
 
 /// Where it is kept.
+#[derive(Clone)]
 pub enum Store {
     /// In this process.
     Memory(Arc<Memory>),

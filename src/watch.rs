@@ -19,6 +19,10 @@ use std::{
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
+mod changing;
+
+pub use changing::Changing;
+
 /// How often each file is looked at.
 const EVERY: Duration = Duration::from_secs(1);
 /// A file that was changed so shortly before it was read may have been changed again within the same tick of its clock.
@@ -113,9 +117,18 @@ pub trait Look: Send {
     /// Reads the file again if it has changed, and takes what the look before has found as well. What makes no sense, or
     /// is empty, changes nothing, and is logged once.
     fn look(&self);
+
+    /// Whether anybody still goes by it: what nobody does is not looked at any more.
+    fn is_used(&self) -> bool {
+        true
+    }
 }
 
 impl<T: Send + Sync> Look for Watched<T> {
+    fn is_used(&self) -> bool {
+        Arc::strong_count(&self.0) > 1 // one is the watch's own
+    }
+
     fn look(&self) {
         let of = &*self.0;
         let seen = &mut *of.seen.lock();
@@ -174,33 +187,63 @@ impl<T: Send + Sync> Look for Watched<T> {
     }
 }
 
-/// Looks at files as long as it lives.
-#[derive(Clone)]
-pub struct Watch {
+/// Looks at files, on one thread, as long as it lives and somebody goes by them.
+#[derive(Clone, Default)]
+pub struct Watch(Arc<Looks>);
+
+#[derive(Default)]
+struct Looks {
+    files: Arc<parking_lot::Mutex<Files>>,
     /// Nothing is ever sent: its end is the message.
-    _lives: Option<SyncSender<()>>,
+    lives: parking_lot::Mutex<Option<SyncSender<()>>>,
 }
+
+/// Those that are looked at.
+type Files = Vec<Box<dyn Look>>;
 
 impl Watch {
     /// Begins to look at these; without any there is nothing to do.
     pub fn start(files: Vec<Box<dyn Look>>) -> io::Result<Self> {
-        if files.is_empty() {
-            return Ok(Self { _lives: None });
-        }
-        let (lives, ended) = sync_channel(0);
-        thread::Builder::new()
-            .name("files".to_owned())
-            .spawn(move || {
-                while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                    for file in &files {
-                        file.look();
-                    }
-                }
-            })?;
-        Ok(Self {
-            _lives: Some(lives),
-        })
+        let watch = Self::default();
+        watch.add(files)?;
+        Ok(watch)
     }
+
+    /// Looks at these, too.
+    pub fn add(&self, mut more: Vec<Box<dyn Look>>) -> io::Result<()> {
+        if more.is_empty() {
+            return Ok(());
+        }
+        let mut lives = self.0.lives.lock();
+        if lives.is_none() {
+            *lives = Some(look_on(self.0.files.clone())?);
+        }
+        self.0.files.lock().append(&mut more);
+        Ok(())
+    }
+
+    /// How many it looks at.
+    pub fn count(&self) -> usize {
+        self.0.files.lock().len()
+    }
+}
+
+fn look_on(files: Arc<parking_lot::Mutex<Files>>) -> io::Result<SyncSender<()>> {
+    let (lives, ended) = sync_channel(0);
+    thread::Builder::new()
+        .name("files".to_owned())
+        .spawn(move || {
+            while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                // Nobody waits for a slow file who adds another.
+                let mut all = std::mem::take(&mut *files.lock());
+                all.retain(|file| file.is_used());
+                for file in &all {
+                    file.look();
+                }
+                files.lock().append(&mut all);
+            }
+        })?;
+    Ok(lives)
 }
 
 /// The file as it is, or as somebody leaves it half-written.

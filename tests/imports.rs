@@ -10,7 +10,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("a2a", &["json"]),
     (
         "admin",
-        &["audit", "policy", "server", "state", "telemetry"],
+        &["audit", "policy", "reload", "server", "state", "telemetry"],
     ),
     ("agent", &["tls"]),
     ("audit", &["a2a", "config", "policy", "telemetry"]),
@@ -19,7 +19,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cli", &["config"]),
     ("config", &["a2a", "cli", "state"]),
     ("demo", &[]),
+    ("drain", &["cli", "config"]),
     ("follow", &[]),
+    (
+        "front",
+        &["audit", "config", "follow", "gateway", "reply", "server"],
+    ),
     (
         "gateway",
         &[
@@ -44,6 +49,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("kept", &["follow"]),
     ("log", &["config", "telemetry"]),
     ("policy", &["a2a", "config", "state"]),
+    ("reload", &["config", "watch"]),
     (
         "reply",
         &[

@@ -76,7 +76,7 @@ pub enum FileBytes {
 }
 
 /// What an operator may choose about translation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a setting with a name"

@@ -41,8 +41,8 @@ mod tests {
             let route = guarded(Method::GET, "/", token, open, page);
             let asked = Asked {
                 rest: String::new(),
-                query: None,
                 token: given.map(str::to_owned),
+                query: String::new(),
             };
             (route.page)(asked).await.status == StatusCode::OK
         };

@@ -69,6 +69,11 @@ pub struct Whose {
 }
 
 impl Room {
+    /// Whether both are one.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Room for `settings.max_connections` to each address.
     pub fn new(settings: &Settings) -> Self {
         let places = if settings.addresses.is_empty() {

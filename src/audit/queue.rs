@@ -16,7 +16,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-use super::Full;
+use super::{Full, writer::Goes};
 
 /// With so many records waiting, the writer is woken.
 const MANY: usize = 2048;
@@ -32,11 +32,11 @@ const SHARES: usize = 16 * 1024;
 pub(super) struct Place(Option<u16>);
 
 pub(super) struct Queue {
-    places: usize,
+    places: AtomicUsize,
     taken: AtomicUsize,
     /// How many places each share has, and the most that one may have.
     shares: Box<[AtomicU32]>,
-    most: u32,
+    most: AtomicU32,
     hasher: RandomState,
     /// Calls without a record, of which the writer was not told.
     missed: AtomicU64,
@@ -47,7 +47,7 @@ pub(super) struct Queue {
     untold: AtomicU64,
     /// Records that are written.
     written: AtomicU64,
-    many: usize,
+    many: AtomicUsize,
     state: Mutex<State>,
     /// Wakes the writer.
     work: Condvar,
@@ -90,31 +90,56 @@ struct State {
     closing: bool,
     /// The writer has ended.
     ended: bool,
+    /// What it is to go by from now on.
+    news: Option<Goes>,
+}
+
+fn share(places: usize) -> u32 {
+    u32::try_from(places / SHARE).unwrap_or(u32::MAX).max(1)
+}
+
+fn many(places: usize) -> usize {
+    (places / 2).clamp(1, MANY)
 }
 
 impl Queue {
     pub(super) fn new(places: usize) -> Self {
         Self {
-            places,
+            places: AtomicUsize::new(places),
             taken: AtomicUsize::new(0),
             shares: (0..SHARES).map(|_| AtomicU32::new(0)).collect(),
-            most: u32::try_from(places / SHARE).unwrap_or(u32::MAX).max(1),
+            most: AtomicU32::new(share(places)),
             hasher: RandomState::new(),
             missed: AtomicU64::new(0),
             without_place: AtomicU64::new(0),
             beyond_share: AtomicU64::new(0),
             untold: AtomicU64::new(0),
             written: AtomicU64::new(0),
-            many: (places / 2).clamp(1, MANY),
+            many: AtomicUsize::new(many(places)),
             state: Mutex::default(),
             work: Condvar::new(),
             ended: Condvar::new(),
         }
     }
 
+    /// From now on there are so many places, and the writer goes by this. Places that are taken stay so.
+    pub(super) fn set(&self, places: usize, news: Goes) {
+        self.places.store(places, Relaxed);
+        self.most.store(share(places), Relaxed);
+        self.many.store(many(places), Relaxed);
+        self.state.lock().news = Some(news);
+        self.work.notify_one();
+    }
+
+    /// What the writer is to go by from now on, if that is new.
+    pub(super) fn news(&self) -> Option<Goes> {
+        self.state.lock().news.take()
+    }
+
     /// Takes a place, of the share of this peer if it has one.
     pub(super) fn take_place(&self, peer: Option<IpAddr>) -> Result<Place, Full> {
-        let more = |n: usize| (n < self.places).then_some(n + 1);
+        let places = self.places.load(Relaxed);
+        let more = |n: usize| (n < places).then_some(n + 1);
         if self.taken.fetch_update(AcqRel, Relaxed, more).is_err() {
             self.without_place.fetch_add(1, Relaxed);
             self.missed.fetch_add(1, Relaxed);
@@ -123,7 +148,8 @@ impl Queue {
         let Some(share) = peer.map(|peer| self.share_of(peer)) else {
             return Ok(Place(None));
         };
-        let more = |n: u32| (n < self.most).then_some(n + 1);
+        let most = self.most.load(Relaxed);
+        let more = |n: u32| (n < most).then_some(n + 1);
         let held = &self.shares[usize::from(share)];
         if held.fetch_update(AcqRel, Relaxed, more).is_err() {
             self.taken.fetch_sub(1, AcqRel);
@@ -160,7 +186,7 @@ impl Queue {
 
     /// How many places there are.
     pub(super) fn places(&self) -> usize {
-        self.places
+        self.places.load(Relaxed)
     }
 
     /// All calls without a record: those that found no place, and those whose peer had its share.
@@ -197,7 +223,7 @@ impl Queue {
         let waiting = &mut state.waiting;
         waiting.text.extend_from_slice(record);
         waiting.of.push((waiting.text.len(), place));
-        let wakes = waiting.of.len() == self.many;
+        let wakes = waiting.of.len() == self.many.load(Relaxed);
         drop(state);
         if wakes {
             self.work.notify_one();
@@ -207,7 +233,7 @@ impl Queue {
     /// All that waits, after at most `within`; and whether more may come.
     pub(super) fn next(&self, within: Duration, into: &mut Batch) -> bool {
         let mut state = self.state.lock();
-        if !state.closing && state.waiting.of.len() < self.many {
+        if !state.closing && state.waiting.of.len() < self.many.load(Relaxed) {
             self.work.wait_for(&mut state, within);
         }
         std::mem::swap(&mut state.waiting, into);

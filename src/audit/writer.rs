@@ -54,6 +54,13 @@ pub(super) struct Times {
     pub(super) checkpoint: Duration,
 }
 
+/// What the writer goes by, and may be told anew.
+pub(super) struct Goes {
+    pub(super) times: Times,
+    /// Whether calls without a place are refused.
+    pub(super) refuses: bool,
+}
+
 /// Opens the log and starts the thread.
 pub(super) fn start(
     outlets: Outlets,
@@ -170,8 +177,11 @@ impl Writer {
 
     fn run(mut self) {
         let mut batch = Batch::default();
-        let look = self.times.flush / 2; // half of it may go by before, and half for writing
         loop {
+            if let Some(Goes { times, refuses }) = self.queue.news() {
+                (self.times, self.refuses) = (times, refuses);
+            }
+            let look = self.times.flush / 2; // half of it may go by before, and half for writing
             let more = self.queue.next(look, &mut batch);
             let done = self.turn(&batch);
             batch.clear(); // also what was given up

@@ -291,14 +291,19 @@ impl Default for Card {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Drain {
-    /// How long calls and streams may end by themselves.
+    /// How long calls are still taken after the word to stop came, while readiness says already that none are wanted.
+    #[serde(with = "Time")]
+    pub delay: Duration,
+    /// How long calls and streams may end by themselves afterwards.
     #[serde(with = "Time")]
     pub grace: Duration,
 }
 
 impl Default for Drain {
     fn default() -> Self {
-        let grace = Duration::from_secs(30);
-        Self { grace }
+        Self {
+            delay: Duration::ZERO,
+            grace: Duration::from_secs(30),
+        }
     }
 }

@@ -1,10 +1,14 @@
 //! Making a gateway out of settings.
 use std::{
     collections::{HashMap, hash_map::Entry},
-    sync::Arc,
+    sync::{Arc, Weak, atomic::AtomicBool},
 };
 
 use tokio_util::sync::CancellationToken;
+
+mod kept;
+
+use kept::{Counted, Kept};
 
 use super::{
     Gateway, Inner, Routes,
@@ -31,14 +35,13 @@ use crate::{
     policy::{
         callers::Callers,
         conversation::Conversations,
-        limits::{Clock, Limits as Rules, Peers},
+        limits::{Limits as Rules, Peers},
         owner::Owners,
         retry::{self, Retries},
     },
     reply::Speech,
     state::{
         Store,
-        counters::{Counters, memory::Local},
         memory::{self, Memory},
         owner,
         redis::{self, Address, Redis},
@@ -68,7 +71,7 @@ pub enum BadSetup {
     Persist(std::io::Error),
 }
 
-/// What all workers share, made once.
+/// What all workers share, made once for each reading of the settings.
 #[derive(Clone)]
 pub struct Setup {
     config: Arc<Config>,
@@ -79,6 +82,7 @@ pub struct Setup {
     retries: Retries,
     owners: Owners,
     audit: Audit,
+    counted: Counted,
     rules: Rules,
     peers: Peers,
     ways: Arc<Ways>,
@@ -88,10 +92,16 @@ pub struct Setup {
     telemetry: Option<Telemetry>,
     ignored: Arc<suited::Seldom>,
     tls: Tls,
-    _watch: Watch,
+    lookup: Lookup,
+    watch: Watch,
     /// The connections' room, by origin.
     rooms: HashMap<String, (agent::Settings, Room)>,
+    life: Arc<Life>,
 }
+
+/// What lives as long as anything goes by these settings: a call that began with them, or the gateway itself.
+#[derive(Debug, Default)]
+pub struct Life(());
 
 impl Setup {
     /// Checks what can be checked without connecting.
@@ -101,70 +111,119 @@ impl Setup {
 
     /// The same with names of agents looked up by somebody else.
     pub fn looking_up(config: Config, lookup: &Lookup) -> Result<Self, BadSetup> {
+        Self::make(config, lookup, None)
+    }
+
+    /// The same for settings that come after these. What these remember goes on, and what they hold is shared: nothing
+    /// that runs is touched, and nothing changes for it before [`Setup::settle_in`].
+    pub fn after(&self, config: Config) -> Result<Self, BadSetup> {
+        Self::make(config, &self.lookup, Some(self))
+    }
+
+    fn make(config: Config, lookup: &Lookup, before: Option<&Self>) -> Result<Self, BadSetup> {
         let options = Arc::new(options(&config));
-        let cards = Cards::new(config.card.clone(), config.limits.card, options.clone());
-        let budget = Budget::new(config.limits.buffered);
-        let conversations = conversations(&config)?;
-        let retries = retries(&config, &conversations);
+        let conversations = match before {
+            Some(before) => before.conversations.by(config.conversation.clone()),
+            None => conversations(&config)?,
+        };
+        let retries = match before {
+            Some(before) => before
+                .retries
+                .by(retry_settings(&config), conversations.clone()),
+            None => Retries::new(retry_settings(&config), conversations.clone()),
+        };
         let owners = Owners::new(config.ownership.clone(), conversations.clone());
         let mut files = vec![];
-        let ways = Ways::new(&config, &conversations, &mut files)?; // it reads the file that rules hold on to
-        let rules = rules(&config, &conversations)?;
-        let peers = Peers::new(&config.limits.per_peer);
-        let callers = Callers::new(config.admin.is_some());
-        let own = Own::new(&config, &mut files)?;
-        let tls = Tls::new(&config, &mut files)?;
-        let watch = Watch::start(files).map_err(|e| BadSetup::Auth(e.to_string()))?;
-        let mut rooms = HashMap::new();
-        let routes = config.routes.iter().map(|r| &r.backend);
-        let mut origins: Vec<String> = routes
-            .map(|t| format!("{}://{}", t.scheme, t.authority))
-            .collect();
-        if let Some(url) = &config.backend.url {
-            origins.push(format!("{}://{}", url.scheme(), url.authority()));
-        }
-        for origin in origins {
-            if let Entry::Vacant(place) = rooms.entry(origin) {
-                let lookup = lookup.clone();
-                let settings = agent::Settings {
-                    lookup,
-                    ..agent_settings(&config, &tls, place.key())?
-                };
-                let room = Room::new(&settings);
-                Agent::new(&settings, room.clone())?; // roots and names are read now, not on the first call
-                place.insert((settings, room));
-            }
-        }
-        let hydrated = Hydrated::new(config.backend.hydrate_tasks, &config.limits);
-        let audit = Audit::start(&config.audit, &config.telemetry)?; // last: nothing is begun that fails otherwise
+        let ways = {
+            let before = before.map(|before| &*before.ways);
+            Ways::new(&config, &conversations, before, &mut files)? // it reads the file that rules hold on to
+        };
+        let own =
+            match before.filter(|b| b.config.backend.credentials == config.backend.credentials) {
+                Some(before) => before.own.clone(),
+                None => Own::new(&config, &mut files)?.into(),
+            };
+        let tls = match before.filter(|before| Tls::same(&before.config, &config)) {
+            Some(before) => before.tls.clone(),
+            None => Tls::new(&config, &mut files)?,
+        };
+        let rooms = rooms(&config, &tls, lookup, before)?;
+        let counted = Counted::new(&config, &conversations, before)?;
+        let rules = counted.rules(&config);
+        let watch = before.map(|before| before.watch.clone());
+        let watch = watch.unwrap_or_default();
+        watch
+            .add(files)
+            .map_err(|e| BadSetup::Auth(e.to_string()))?;
+        let kept = Kept {
+            config: &config,
+            options: &options,
+            before,
+        };
         Ok(Self {
+            cards: kept.cards(),
+            budget: kept.budget(),
+            peers: kept.peers(),
+            callers: kept.callers(),
+            hydrated: kept.hydrated(),
+            ignored: before.map_or_else(Arc::default, |before| before.ignored.clone()),
+            audit: match before {
+                Some(before) => before.audit.by(&config.audit),
+                None => Audit::start(&config.audit, &config.telemetry)?, // last: nothing is begun that fails otherwise
+            },
             config: Arc::new(config),
-            audit,
             options,
-            cards,
-            budget,
             conversations,
             retries,
             owners,
+            counted,
             rules,
-            peers,
             ways: ways.into(),
-            own: own.into(),
-            callers,
-            hydrated,
-            telemetry: None,
-            ignored: Arc::default(),
+            own,
+            telemetry: before.and_then(|before| before.telemetry.clone()),
             tls,
-            _watch: watch,
+            lookup: lookup.clone(),
+            watch,
             rooms,
+            life: Arc::default(),
         })
     }
 
-    /// Its gateways tell what they do.
+    /// Its gateways, and those of all settings after these, tell what they do.
     #[must_use]
     pub fn telling(mut self, telemetry: &Telemetry) -> Self {
         self.telemetry = Some(telemetry.clone());
         self
+    }
+
+    /// These settings are in force: what is shared with those before goes by them from now on.
+    pub fn settle_in(&self) {
+        let config = &*self.config;
+        self.budget.set(config.limits.buffered);
+        self.conversations.settle_in();
+        if let Store::Memory(memory) = self.conversations.store() {
+            memory.set(memory_settings(config));
+        }
+        let limits = &config.limits;
+        self.counted
+            .counters
+            .set(limits.max_keys, limits.max_minted);
+        self.audit.settle_in(&config.audit);
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What lives as long as anything goes by these settings.
+    pub fn life(&self) -> Weak<Life> {
+        Arc::downgrade(&self.life)
+    }
+
+    /// How many files are looked at.
+    pub fn watched(&self) -> usize {
+        self.watch.count()
     }
 
     /// All conversations, for who looks after them.
@@ -198,10 +257,37 @@ impl Setup {
         &self.budget
     }
 
-    /// A gateway for one worker. `follow` runs what outlives its request; `stop` ends streams.
-    pub fn gateway(&self, follow: Follow, stop: CancellationToken) -> Result<Gateway, BadSetup> {
+    /// A gateway for one worker. `follow` runs what outlives its request; `stop` ends streams; with `leaving` set, calls
+    /// are refused.
+    pub fn gateway(
+        &self,
+        follow: Follow,
+        stop: CancellationToken,
+        leaving: Arc<AtomicBool>,
+    ) -> Result<Gateway, BadSetup> {
+        self.gateway_with(follow, stop, leaving, None)
+    }
+
+    /// One for the worker of `before`, in its place. Agents that are reached as before keep their connections.
+    pub fn gateway_after(&self, before: &Gateway) -> Result<Gateway, BadSetup> {
+        let of = &*before.0;
+        let (follow, stop) = (of.follow.clone(), of.stop.clone());
+        self.gateway_with(follow, stop, of.leaving.clone(), Some(of))
+    }
+
+    fn gateway_with(
+        &self,
+        follow: Follow,
+        stop: CancellationToken,
+        leaving: Arc<AtomicBool>,
+        before: Option<&Inner>,
+    ) -> Result<Gateway, BadSetup> {
         let config = &*self.config;
         let mut made: HashMap<String, Arc<Agent>> = HashMap::new();
+        let known = |settings: &_, room: &_| {
+            let mut all = before.into_iter().flat_map(|of| of.routes.agents());
+            all.find(|agent| agent.is(settings, room)).cloned()
+        };
         let telemetry = self.telemetry.as_ref();
         let series = |route: &str| telemetry.and_then(|t| t.series(route));
         let routes = Routes::new(config, series, |origin| {
@@ -209,12 +295,14 @@ impl Setup {
                 return Ok::<_, BadSetup>(agent.clone());
             }
             let agent = if let Some((settings, room)) = self.rooms.get(origin) {
-                Agent::new(settings, room.clone())?
+                match known(settings, room) {
+                    Some(agent) => agent,
+                    None => Arc::new(Agent::new(settings, room.clone())?),
+                }
             } else {
                 let settings = agent_settings(config, &self.tls, origin)?;
-                Agent::new(&settings, Room::new(&settings))?
+                Arc::new(Agent::new(&settings, Room::new(&settings))?)
             };
-            let agent = Arc::new(agent);
             made.insert(origin.to_owned(), agent.clone());
             Ok(agent)
         })?;
@@ -269,7 +357,9 @@ impl Setup {
             hydrated: self.hydrated.clone(),
             follow,
             stop,
+            leaving,
             under_way: UnderWay::default(),
+            _life: self.life.clone(),
         })))
     }
 }
@@ -311,7 +401,13 @@ fn conversations(config: &Config) -> Result<Conversations, BadSetup> {
         let redis = Redis::start(address, settings).map_err(|e| BadSetup::State(e.to_string()))?;
         return Ok(Conversations::new(c.clone(), Store::Redis(redis.into())));
     }
-    let memory = Memory::new(memory::Settings {
+    let memory = Memory::new(memory_settings(config));
+    Ok(Conversations::new(c.clone(), Store::Memory(memory.into())))
+}
+
+fn memory_settings(config: &Config) -> memory::Settings {
+    let c = &config.conversation;
+    memory::Settings {
         times: Times {
             lease: None,
             settle: c.settle,
@@ -324,8 +420,7 @@ fn conversations(config: &Config) -> Result<Conversations, BadSetup> {
         messages: config.retry.max_messages,
         message_ttl: config.retry.window,
         owners: kept(config),
-    });
-    Ok(Conversations::new(c.clone(), Store::Memory(memory.into())))
+    }
 }
 
 fn kept(config: &Config) -> owner::Settings {
@@ -336,36 +431,48 @@ fn kept(config: &Config) -> owner::Settings {
     }
 }
 
-fn retries(config: &Config, conversations: &Conversations) -> Retries {
-    let settings = retry::Settings {
+fn retry_settings(config: &Config) -> retry::Settings {
+    retry::Settings {
         on: config.retry.message_id == config::ByMessageId::On,
         window: config.retry.window,
         longest: config.limits.send * 2, // the answer's head may take that long, and its body again
         conflict: config.conversation.busy_status == config::BusyStatus::Conflict,
-    };
-    Retries::new(settings, conversations.clone())
+    }
 }
 
-fn rules(config: &Config, conversations: &Conversations) -> Result<Rules, BadSetup> {
-    let clock = Clock::wall();
-    let limits = &config.limits;
-    let local = || Local::new(limits.max_keys, limits.max_minted);
-    let counters = match conversations.store() {
-        Store::Memory(_) => match &config.state.persist {
-            Some(path) if !limits.rules.is_empty() || config.ownership.is_on() => {
-                let (local, clock) = (Arc::new(local()), clock.clone());
-                let store = conversations.store();
-                let file = store.persist(path, Some(local.clone()), move || clock.now());
-                Counters::persisted(local, file.map_err(BadSetup::Persist)?)
-            }
-            Some(_) | None => Counters::local(local()),
-        },
-        Store::Redis(redis) => {
-            let alone = config.state.on_error == config::OnError::Local;
-            Counters::shared(redis.clone(), local(), local(), alone)
+/// The room of each agent, as it was where nothing changed.
+fn rooms(
+    config: &Config,
+    tls: &Tls,
+    lookup: &Lookup,
+    before: Option<&Setup>,
+) -> Result<HashMap<String, (agent::Settings, Room)>, BadSetup> {
+    let mut rooms = HashMap::new();
+    let routes = config.routes.iter().map(|r| &r.backend);
+    let mut origins: Vec<String> = routes
+        .map(|t| format!("{}://{}", t.scheme, t.authority))
+        .collect();
+    if let Some(url) = &config.backend.url {
+        origins.push(format!("{}://{}", url.scheme(), url.authority()));
+    }
+    for origin in origins {
+        if let Entry::Vacant(place) = rooms.entry(origin) {
+            let settings = agent::Settings {
+                lookup: lookup.clone(),
+                ..agent_settings(config, tls, place.key())?
+            };
+            let known = before.and_then(|before| before.rooms.get(place.key()));
+            let room = if let Some((_, room)) = known.filter(|(was, _)| *was == settings) {
+                room.clone()
+            } else {
+                let room = Room::new(&settings);
+                Agent::new(&settings, room.clone())?; // roots and names are read now, not on the first call
+                room
+            };
+            place.insert((settings, room));
         }
-    };
-    Ok(Rules::new(limits, counters, clock))
+    }
+    Ok(rooms)
 }
 
 fn agent_settings(config: &Config, tls: &Tls, origin: &str) -> Result<agent::Settings, BadSetup> {

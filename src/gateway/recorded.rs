@@ -1,5 +1,7 @@
 //! What a call finds at the door, before anything of it is read: the guard of its peer, and a place for its record. The
 //! rest of the record is told where it happens.
+use std::sync::atomic::Ordering::Relaxed;
+
 use http::{Method, Response, request::Parts};
 
 use super::{Inner, Peer, cors, forward, telling};
@@ -24,6 +26,7 @@ impl Inner {
         let admitted = self.peers.admit(peer.addr.ip());
         let (waiting, full) = self.begin(head, peer);
         let fault = match (admitted, full) {
+            (Ok(()), None) if self.leaving.load(Relaxed) => leaving(),
             (Ok(()), None) => return (waiting, None),
             (Ok(()), Some(full)) => no_place(full),
             (Err(fault), _) => {
@@ -37,6 +40,7 @@ impl Inner {
         let _only_how_it_asks = self.look(head, path, waiting.record(), &mut to);
         waiting.record().refused(&to, &fault);
         let answer = match full {
+            None if self.leaving.load(Relaxed) => telling::quietly(&to, &fault), // everybody is told, and it is no fault
             Some(_) => telling::quietly(&to, &fault), // the log of calls tells how many
             None => telling::refuse(&to, &fault),
         };
@@ -56,6 +60,14 @@ impl Inner {
         let alone = !forward::is_trusted(&self.http.trusted_proxies, ip);
         self.audit.open(peer.addr, alone.then_some(ip), hearing)
     }
+}
+
+/// Nothing of it has begun, so that it may be sent again at once, to whoever serves then.
+fn leaving() -> Fault {
+    let words = "the gateway is stopping; send this again, to another";
+    let mut fault = Fault::new(Kind::Overloaded, words).because("a drain has begun");
+    fault.retry_after = Some(1);
+    fault
 }
 
 /// A call that cannot be recorded is not served.

@@ -50,6 +50,8 @@ impl Seldom {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -63,8 +65,9 @@ mod tests {
         let text = "backend: {url: 'http://127.0.0.1:1'}";
         let setup = Setup::new(Config::parse(text, Overrides::default()).unwrap()).unwrap();
         let worker = || {
-            let follow = std::sync::Arc::new(|_| false);
-            setup.gateway(follow, CancellationToken::new()).unwrap()
+            let follow = Arc::new(|_| false);
+            let stop = CancellationToken::new();
+            setup.gateway(follow, stop, Arc::default()).unwrap()
         };
         let (one, other) = (worker(), worker());
         assert!(one.0.ignored.now());

@@ -51,6 +51,24 @@ impl Tls {
     }
 }
 
+impl Tls {
+    /// Whether both settings make the same of it.
+    pub(super) fn same(one: &Config, other: &Config) -> bool {
+        let of = |config: &Config| {
+            let backend = &config.backend;
+            (
+                backend.system_roots,
+                backend.ca_file.clone(),
+                backend.client_cert_file.clone(),
+                backend.client_key_file.clone(),
+                agents(config),
+                issuers(config),
+            )
+        };
+        of(one) == of(other)
+    }
+}
+
 /// Whether an agent is reached by TLS.
 fn agents(config: &Config) -> bool {
     let https = |to: &crate::config::Target| to.scheme == http::uri::Scheme::HTTPS;

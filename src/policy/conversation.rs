@@ -48,9 +48,9 @@ pub struct Conversations(Arc<Inner>);
 struct Inner {
     store: Store,
     settings: config::Conversation,
-    queue: Queue,
-    questions: Questions,
-    tokens: AtomicU64,
+    queue: Arc<Queue>,
+    questions: Arc<Questions>,
+    tokens: Arc<AtomicU64>,
 }
 
 /// A message that wants its conversation.
@@ -94,12 +94,33 @@ impl Conversations {
         // Tokens are told apart across processes by their random beginning.
         let seed = uuid::Uuid::new_v4().as_u64_pair().0;
         Self(Arc::new(Inner {
-            queue: Queue::new(settings.max_waiting, settings.max_waiting_bytes),
-            questions: Questions::default(),
+            queue: Queue::new(settings.max_waiting, settings.max_waiting_bytes).into(),
+            questions: Arc::default(),
             store,
             settings,
-            tokens: AtomicU64::new(seed),
+            tokens: Arc::new(AtomicU64::new(seed)),
         }))
+    }
+
+    /// The same conversations by other settings: who holds one or waits for it, here or by the settings before, is seen
+    /// by both.
+    #[must_use]
+    pub fn by(&self, settings: config::Conversation) -> Self {
+        let of = &*self.0;
+        Self(Arc::new(Inner {
+            store: of.store.clone(),
+            settings,
+            queue: of.queue.clone(),
+            questions: of.questions.clone(),
+            tokens: of.tokens.clone(),
+        }))
+    }
+
+    /// From now on the queue has the room that these settings give it.
+    pub fn settle_in(&self) {
+        let settings = &self.0.settings;
+        let (messages, bytes) = (settings.max_waiting, settings.max_waiting_bytes);
+        self.0.queue.set(messages, bytes);
     }
 
     /// Whether messages are held apart at all.

@@ -55,8 +55,19 @@ struct Inner {
     calls: AtomicU64,
     /// Which rules these are.
     name: u64,
-    /// What keys stand for.
-    names: Mutex<Recent<(u8, What, Box<str>)>>,
+    names: Names,
+}
+
+/// What keys of rules stand for: the rule by its stem, what was counted, and the name.
+#[derive(Clone)]
+pub struct Names(Arc<Mutex<Recent<Name>>>);
+
+type Name = (Key, What, Box<str>);
+
+impl Default for Names {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Recent::new(NAMED))))
+    }
 }
 
 /// A call, as rules see it.
@@ -94,6 +105,12 @@ pub struct Usage {
 impl Limits {
     /// No rule, or those of the settings, counted there.
     pub fn new(settings: &config::Limits, counters: Counters, clock: Clock) -> Self {
+        Self::with(settings, counters, clock, Names::default())
+    }
+
+    /// The same, where names of keys are known already. Counts are found by what a rule is, its name, its kind and its
+    /// key: one that stayed the same goes on with what it had counted.
+    pub fn with(settings: &config::Limits, counters: Counters, clock: Clock, names: Names) -> Self {
         if settings.rules.is_empty() {
             return Self(None);
         }
@@ -103,7 +120,7 @@ impl Limits {
             clock,
             calls: AtomicU64::new(uuid::Uuid::new_v4().as_u64_pair().0),
             name: uuid::Uuid::new_v4().as_u64_pair().0,
-            names: Mutex::new(Recent::new(NAMED)),
+            names,
         })))
     }
 
@@ -163,7 +180,7 @@ impl Limits {
         };
         let now = inner.clock.now();
         let known: Vec<(Key, What)> = {
-            let names = inner.names.lock();
+            let names = inner.names.0.lock();
             let all = names.iter().take(limit);
             all.map(|(key, (_, what, _))| (*key, *what)).collect()
         };
@@ -200,14 +217,14 @@ impl Inner {
         } else {
             "all others".to_owned()
         };
-        self.names
-            .lock()
-            .put(key, (ask.rule, ask.what, name.into()));
+        let name = (ask.stem, ask.what, name.into());
+        self.names.0.lock().put(key, name);
     }
 
     fn shown(&self, level: &Level, now: Micros) -> Usage {
-        let known = self.names.lock().get(&level.key).cloned();
-        let rule = known.as_ref().map(|(n, _, _)| &self.rules[usize::from(*n)]);
+        let known = self.names.0.lock().get(&level.key).cloned();
+        let of = |stem: &Key| self.rules.iter().find(|rule| rule.is(*stem));
+        let rule = known.as_ref().and_then(|(stem, _, _)| of(stem));
         let left = level.until.map(|until| until.saturating_sub(now));
         Usage {
             rule: rule.map(|rule| rule.name.clone()),

@@ -55,8 +55,8 @@ struct Inner {
     /// Whose store it is.
     conversations: Conversations,
     /// Those that run here: as many as calls do.
-    flights: Mutex<HashMap<Key, Arc<Flight>>>,
-    small: Mutex<Small>,
+    flights: Arc<Mutex<HashMap<Key, Arc<Flight>>>>,
+    small: Arc<Mutex<Small>>,
 }
 
 /// A message that may have been sent before.
@@ -120,8 +120,19 @@ impl Retries {
         Self(Arc::new(Inner {
             settings,
             conversations,
-            flights: Mutex::default(),
-            small: Mutex::default(),
+            flights: Arc::default(),
+            small: Arc::default(),
+        }))
+    }
+
+    /// The same messages by other settings.
+    #[must_use]
+    pub fn by(&self, settings: Settings, conversations: Conversations) -> Self {
+        Self(Arc::new(Inner {
+            settings,
+            conversations,
+            flights: self.0.flights.clone(),
+            small: self.0.small.clone(),
         }))
     }
 

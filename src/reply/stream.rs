@@ -79,6 +79,8 @@ pub struct Stream<B> {
     hold: Hold,
     /// What the call owes news of its events.
     permit: Permit,
+    /// Its task, as far as that was learned: who is sent away subscribes to it again.
+    task: Option<Box<str>>,
     /// What it tells of itself.
     record: Record,
     /// Its settlement is on its way to the store, and what shows it waits here.
@@ -137,6 +139,7 @@ where
             turns: 0,
             hold,
             permit: Permit::default(),
+            task: None,
             record: Record::default(),
             settling: None,
             ready: vec![],
@@ -329,13 +332,16 @@ where
             }
             let start = out.len();
             out.extend_from_slice(event.head);
-            let seen = self.voice.say(data, false, out)?;
+            let mut seen = self.voice.say(data, false, out)?;
             if let Some(proof) = self.proof.take() {
                 proof(true);
             }
             let settling = self.permit.seen(&seen, data);
             wait_for(settling, &mut self.settling);
             self.record.event(&seen);
+            if self.task.is_none() {
+                self.task = seen.named.task.take();
+            }
             self.record.lost(&std::mem::take(&mut self.voice.lost));
             self.voice.to.learn = self.permit.learns() || self.record.learns();
             if self.voice.waits(&seen) {

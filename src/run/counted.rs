@@ -1,7 +1,12 @@
 //! What is counted where it happens, and read for metrics: connections, memory, the audit log, the state store.
+use std::time::SystemTime;
+
 use super::Served;
 use crate::{
+    agent::{Address, Breaker},
     audit::Usage,
+    front::Front,
+    reload,
     telemetry::{Telemetry, names},
 };
 
@@ -25,6 +30,8 @@ pub(super) fn read_by(telemetry: &Telemetry, of: &Served) {
     telemetry.gauge(names::STORE_UP, move || {
         u64::from(conversations.store().is_up())
     });
+    of_agents(telemetry, &of.front);
+    of_reloads(telemetry, of.reloads.status());
     if of.audit.is_on() {
         let audit = of.audit.clone();
         telemetry.reads(names::AUDIT_QUEUE, move |say| {
@@ -43,6 +50,46 @@ pub(super) fn read_by(telemetry: &Telemetry, of: &Served) {
     }
 }
 
+/// The addresses of the agents, as settings have them now.
+fn of_agents(telemetry: &Telemetry, front: &Front) {
+    let addresses: [(_, fn(&Address) -> u64); 4] = [
+        (names::BACKEND_UP, |of| u64::from(of.up)),
+        (names::BACKEND_CONNECTIONS, |of| of.connections as u64),
+        (names::BACKEND_WAITING, |of| of.waiting as u64),
+        (names::BACKEND_BREAKER, |of| {
+            u64::from(of.breaker == Breaker::Open)
+        }),
+    ];
+    for (name, number) in addresses {
+        let front = front.clone();
+        telemetry.reads(name, move |say| {
+            for status in front.setup().backends().status() {
+                for address in &status.addresses {
+                    say.count(&[&address.address], number(address));
+                }
+            }
+        });
+    }
+    let front = front.clone();
+    telemetry.gauge(names::BACKEND_RETRIES, move || {
+        let all = front.setup().backends().status();
+        all.iter().map(|status| status.retries).sum()
+    });
+}
+
+fn of_reloads(telemetry: &Telemetry, status: &reload::Status) {
+    let now = status.clone();
+    telemetry.reads(names::RELOADS, move |say| {
+        let said = now.now();
+        say.count(&["ok"], said.ok);
+        say.count(&["failed"], said.failed);
+    });
+    let now = status.clone();
+    telemetry.gauge(names::LAST_RELOAD, move || seconds(now.now().last_ok));
+    let now = status.clone();
+    telemetry.gauge(names::CONFIG_VALID, move || u64::from(now.now().valid));
+}
+
 fn records(usage: &Usage) -> [(&'static str, u64); 3] {
     let missed = usage.without_place + usage.beyond_share;
     let (dropped, refused) = if usage.refuses {
@@ -55,4 +102,10 @@ fn records(usage: &Usage) -> [(&'static str, u64); 3] {
         ("dropped", dropped),
         ("refused", refused),
     ]
+}
+
+/// Since 1970.
+fn seconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
 }

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ pub(super) struct Protocols {
 }
 
 impl Protocols {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings, tracker: TaskTracker) -> Self {
         let mut http1 = http1::Builder::new();
         http1
             .half_close(false)
@@ -67,7 +68,7 @@ impl Protocols {
         Self {
             http1,
             http2: settings.http2,
-            tracker: TaskTracker::new(),
+            tracker,
         }
     }
 
@@ -99,6 +100,7 @@ pub(super) async fn serve<I, S>(
     service: S,
     protocols: Arc<Protocols>,
     state: Arc<State>,
+    refusing: Arc<AtomicBool>,
 ) where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     S: Service,
@@ -115,7 +117,7 @@ pub(super) async fn serve<I, S>(
         false
     };
     let addr = peer.addr;
-    let service = answer(service, peer, Arc::clone(&state), http2);
+    let service = answer(service, peer, Arc::clone(&state), refusing, http2);
     let io = TokioIo::new(io);
     let ended = if http2 {
         state.speaks_http2();
@@ -152,6 +154,7 @@ fn answer<S: Service>(
     service: S,
     peer: Peer,
     state: Arc<State>,
+    refusing: Arc<AtomicBool>,
     http2: bool,
 ) -> impl HttpService<
     Incoming,
@@ -164,10 +167,16 @@ fn answer<S: Service>(
         let stream = http2.then(|| Stream::begin(&state));
         // hyper leaves the body out for HTTP/1 only.
         let bare = http2 && request.method() == Method::HEAD;
+        // What begins now is refused, and its peer is to look for another server.
+        let leaves = refusing.load(Relaxed);
+        if leaves && http2 {
+            state.leave();
+        }
         Answering {
             reply: service.call(request, peer.clone()),
             counted: Some((call, stream)),
             bare,
+            closes: leaves && !http2,
         }
     })
 }
@@ -179,6 +188,7 @@ pin_project! {
         reply: F,
         counted: Option<(InFlight, Option<Arc<Stream>>)>,
         bare: bool,
+        closes: bool,
     }
 }
 
@@ -193,6 +203,10 @@ impl<F: Future<Output = Response<B>>, B: Body> Future for Answering<F> {
         };
         if *this.bare {
             set_length(&mut response);
+        }
+        if *this.closes {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
         }
         let served = |body| Served::new(body, call, stream, *this.bare);
         Poll::Ready(Ok(response.map(served)))

@@ -3,44 +3,66 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 /// How many may go on at once, over all workers.
 #[derive(Clone, Debug)]
-pub(super) struct Room {
-    places: Arc<Semaphore>,
-    most: usize,
+pub(super) struct Room(Arc<Hall>);
+
+#[derive(Debug)]
+struct Hall {
+    most: AtomicUsize,
+    going: AtomicUsize,
 }
 
 impl Room {
     pub(super) fn new(limit: usize) -> Self {
-        let most = limit.min(Semaphore::MAX_PERMITS);
-        Self {
-            places: Arc::new(Semaphore::new(most)),
-            most,
-        }
+        Self(Arc::new(Hall {
+            most: AtomicUsize::new(limit),
+            going: AtomicUsize::new(0),
+        }))
+    }
+
+    /// From now on it is for so many; those that go on already do.
+    pub(super) fn set(&self, limit: usize) {
+        self.0.most.store(limit, Relaxed);
     }
 
     /// How many go on.
     pub(super) fn taken(&self) -> usize {
-        self.most - self.places.available_permits()
+        self.0.going.load(Relaxed)
+    }
+
+    fn take(&self) -> Option<Place> {
+        let most = self.0.most.load(Relaxed);
+        let more = |n: usize| (n < most).then_some(n + 1);
+        self.0.going.fetch_update(Relaxed, Relaxed, more).ok()?;
+        Some(Place(Arc::clone(&self.0)))
+    }
+}
+
+struct Place(Arc<Hall>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.going.fetch_sub(1, Relaxed);
     }
 }
 
 /// Takes over futures whose request is gone.
 #[derive(Clone, Debug)]
 pub struct Followers {
-    room: Arc<Semaphore>,
+    room: Room,
     tracker: TaskTracker,
 }
 
 impl Followers {
     pub(super) fn new(room: &Room) -> Self {
         Self {
-            room: Arc::clone(&room.places),
+            room: room.clone(),
             tracker: TaskTracker::new(),
         }
     }
@@ -51,7 +73,7 @@ impl Followers {
         let Ok(handle) = Handle::try_current() else {
             return false;
         };
-        let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
+        let Some(place) = self.room.take() else {
             return false;
         };
         self.tracker.spawn_on(

@@ -22,6 +22,9 @@ use futures_util::task::AtomicWaker;
 /// Writes shorter than this are control frames (a ping is 17 bytes); they say nothing about the peer taking an answer.
 const DATA: usize = 64;
 
+/// So many milliseconds of the clock say that a peer is not just about to ask.
+const MOMENT: u64 = 500;
+
 /// Milliseconds since the worker began, from 1, as of the last sweep.
 #[derive(Debug)]
 pub(super) struct Clock(AtomicU64);
@@ -160,6 +163,15 @@ impl State {
     pub(super) fn leave(&self) {
         self.leave.store(true, Relaxed);
         self.waker.wake();
+    }
+
+    /// Tells a connection to end that has no call and has said nothing for a moment: while new calls are refused, who
+    /// has just come is to hear so.
+    pub(super) fn leave_if_quiet(&self) {
+        let quiet = self.quiet.longer_than(MOMENT, self.clock.now());
+        if quiet && self.calls.load(Relaxed) == 0 && !self.is_leaving() {
+            self.leave();
+        }
     }
 
     /// Ends the connection now.

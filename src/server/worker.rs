@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep, timeout};
+use tokio_util::task::TaskTracker;
 
 use super::connection::{Protocols, serve};
 use super::handshake::{Handshakes, shake};
@@ -25,7 +27,7 @@ const AHEAD: usize = 4;
 /// How long it lets them: they need one turn, and if they are busy it accepts all the same.
 const LET_OTHERS: Duration = Duration::from_millis(1);
 /// How long streams have to say goodbye once they were told to stop.
-const GOODBYE: Duration = Duration::from_secs(1);
+pub(super) const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Serves until drained. Fails only if it cannot listen.
 pub(super) async fn run<S: Service>(
@@ -35,44 +37,69 @@ pub(super) async fn run<S: Service>(
     followers: Followers,
 ) -> Result<Outcome> {
     let listener = Listener::new(listener)?;
-    let limits = Limits::new(&shared.settings);
     let live = Arc::new(Live::new());
     #[expect(
         clippy::disallowed_methods,
         reason = "the sweep must go on beside the drain, and ends with this function"
     )]
-    let sweeper = tokio::spawn(sweep(Arc::clone(&live), limits, service.clone()));
+    let sweeper = tokio::spawn(sweep(
+        Arc::clone(&live),
+        Arc::clone(&shared),
+        service.clone(),
+    ));
+    let changes = shared.changes.load(Relaxed);
     let mut worker = Worker {
-        protocols: Arc::new(Protocols::new(&shared.settings)),
-        handshakes: Handshakes::new(shared.settings.workers),
+        protocols: Arc::new(Protocols::new(&shared.settings(), TaskTracker::new())),
+        handshakes: Handshakes::new(shared.settings().workers),
+        tls: shared.settings().tls.clone(),
+        changes,
         live,
         service,
         shared,
         followers,
         said: None,
     };
-    worker.accept(listener).await;
-    worker.live.each(State::leave);
-    let outcome = worker.finish().await;
+    worker.accept(&listener).await;
+    let outcome = worker.drain(listener).await;
     sweeper.abort();
     Ok(outcome)
 }
 
-async fn sweep<S: Service>(live: Arc<Live>, limits: Limits, service: S) {
+async fn sweep<S: Service>(live: Arc<Live>, shared: Arc<Shared>, service: S) {
     let start = Instant::now();
-    let mut beat = interval(limits.period());
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut changes = shared.changes.load(Relaxed);
+    let mut limits = Limits::new(&shared.settings());
+    let mut beat = beats(&limits);
     loop {
         beat.tick().await;
         live.clock.set(start.elapsed());
         live.each(|state| state.sweep(&limits));
+        if shared.is_refusing() {
+            live.each(State::leave_if_quiet);
+        }
         service.tick();
+        let now = shared.changes.load(Relaxed);
+        if now != changes {
+            changes = now;
+            limits = Limits::new(&shared.settings());
+            beat = beats(&limits);
+            beat.tick().await; // the first is at once
+        }
     }
+}
+
+fn beats(limits: &Limits) -> Interval {
+    let mut beat = interval(limits.period());
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    beat
 }
 
 struct Worker<S> {
     protocols: Arc<Protocols>,
     handshakes: Arc<Handshakes>,
+    tls: Option<crate::tls::Server>,
+    /// As many changes of the settings are known.
+    changes: usize,
     live: Arc<Live>,
     service: S,
     shared: Arc<Shared>,
@@ -81,28 +108,34 @@ struct Worker<S> {
 }
 
 impl<S: Service> Worker<S> {
-    /// Accepts until the drain begins; then the listener closes.
-    async fn accept(&mut self, listener: Listener) {
-        let draining = self.shared.draining.clone();
+    /// Accepts until a drain has begun and its delay is over.
+    async fn accept(&mut self, listener: &Listener) {
+        let shared = Arc::clone(&self.shared);
+        let mut left = pin!(shared.left());
         loop {
             let accepted = tokio::select! {
                 biased;
-                () = draining.cancelled() => return,
-                accepted = self.next(&listener) => accepted,
+                () = &mut left => return,
+                accepted = self.next(listener) => accepted,
             };
-            match accepted {
-                Ok((io, addr)) => self.welcome(io, addr),
-                Err(error) if is_of_peer(&error) => {}
-                Err(error) => {
-                    self.say(|| tracing::warn!(%error, "cannot accept"));
-                    sleep(BACK_OFF).await;
-                }
+            self.came(accepted).await;
+        }
+    }
+
+    async fn came(&mut self, accepted: Result<(Wire, SocketAddr)>) {
+        match accepted {
+            Ok((io, addr)) => self.welcome(io, addr),
+            Err(error) if is_of_peer(&error) => {}
+            Err(error) => {
+                self.say(|| tracing::warn!(%error, "cannot accept"));
+                sleep(BACK_OFF).await;
             }
         }
     }
 
     async fn next(&self, listener: &Listener) -> Result<(Wire, SocketAddr)> {
-        let share = self.shared.counts.connections() / self.shared.settings.workers;
+        let settings = self.shared.settings.read().workers;
+        let share = self.shared.counts.connections() / settings;
         if self.live.len() > share + AHEAD {
             sleep(LET_OTHERS).await;
         }
@@ -110,8 +143,13 @@ impl<S: Service> Worker<S> {
     }
 
     fn welcome(&mut self, io: Wire, addr: SocketAddr) {
+        let changes = self.shared.changes.load(Relaxed);
+        if changes != self.changes {
+            self.changes = changes;
+            self.renew(self.protocols.tracker.clone());
+        }
         let Some(place) = Place::take(&self.shared, &self.live) else {
-            let limit = self.shared.settings.max_connections;
+            let limit = self.shared.settings().max_connections;
             self.say(|| tracing::warn!(limit, "too many connections"));
             return;
         };
@@ -122,25 +160,30 @@ impl<S: Service> Worker<S> {
         };
         let state = Arc::clone(&place.state);
         let (service, protocols) = (self.service.clone(), Arc::clone(&self.protocols));
-        match (io, &self.shared.settings.tls) {
+        let refusing = Arc::clone(&self.shared.refusing);
+        match (io, &self.tls) {
             (Wire::Tcp(io), Some(tls)) => {
                 let (tls, all) = (tls.clone(), Arc::clone(&self.handshakes));
                 self.protocols.tracker.spawn(async move {
                     let shaken = shake(io, &mut peer, &tls, &state, &all, &place.counts);
                     // Boxed: it is over when the long life of the connection begins.
                     if let Some((io, http2)) = Box::pin(shaken).await {
-                        serve(io, Some(http2), peer, service, protocols, state).await;
+                        serve(io, Some(http2), peer, service, protocols, state, refusing).await;
                     }
                     drop(place);
                 });
             }
             (io, _) => {
                 self.protocols.tracker.spawn(async move {
-                    serve(io, None, peer, service, protocols, state).await;
+                    serve(io, None, peer, service, protocols, state, refusing).await;
                     drop(place);
                 });
             }
         }
+    }
+
+    fn renew(&mut self, tracker: TaskTracker) {
+        self.protocols = Arc::new(Protocols::new(&self.shared.settings(), tracker));
     }
 
     /// Logs, but not the same thing all the time.
@@ -151,32 +194,58 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Waits for what still runs: for the grace, then for a short goodbye.
-    async fn finish(&self) -> Outcome {
-        self.protocols.tracker.close();
-        let grace = self.shared.settings.drain_grace;
-        let cut = self.shared.cut.cancelled();
-        tokio::select! {
-            () = self.ended() => return Outcome::default(),
-            () = cut => {}
-            () = sleep(grace) => {
-                self.shared.stop.cancel();
-                if timeout(GOODBYE, self.ended()).await.is_ok() {
-                    return Outcome::default();
-                }
+    /// Lets go what was there, and meanwhile accepts who comes late, to be refused.
+    async fn drain(&mut self, listener: Listener) -> Outcome {
+        self.live.each(State::leave);
+        let late = TaskTracker::new();
+        let early = self.protocols.tracker.clone();
+        self.renew(late.clone());
+        let finish = finish(early, self.followers.clone(), Arc::clone(&self.shared));
+        let mut finish = pin!(finish);
+        let outcome = loop {
+            let accepted = tokio::select! {
+                biased;
+                outcome = &mut finish => break outcome,
+                accepted = listener.accept() => accepted,
+            };
+            self.came(accepted).await;
+        };
+        drop(listener);
+        // Refusals that are being written; nobody loses a call by their end.
+        self.live.each(State::leave);
+        late.close();
+        let _nobody_s_call = timeout(GOODBYE, late.wait()).await;
+        outcome
+    }
+}
+
+/// Waits for what still runs: for the grace, then for a short goodbye.
+async fn finish(tracker: TaskTracker, followers: Followers, shared: Arc<Shared>) -> Outcome {
+    tracker.close();
+    let mut ended = pin!(async {
+        // In this order: a call becomes a follower when its connection ends.
+        tracker.wait().await;
+        followers.ended().await;
+    });
+    let grace = shared.settings().drain_grace;
+    tokio::select! {
+        biased;
+        () = shared.cut.cancelled() => {}
+        () = &mut ended => return Outcome::default(),
+        () = sleep(grace) => {
+            shared.stop.cancel();
+            tokio::select! {
+                biased;
+                () = shared.cut.cancelled() => {}
+                () = &mut ended => return Outcome::default(),
+                () = sleep(GOODBYE) => {}
             }
         }
-        Outcome {
-            connections: self.protocols.tracker.len(),
-            followers: self.followers.len(),
-            workers: 0,
-        }
     }
-
-    async fn ended(&self) {
-        // In this order: a call becomes a follower when its connection ends.
-        self.protocols.tracker.wait().await;
-        self.followers.ended().await;
+    Outcome {
+        connections: tracker.len(),
+        followers: followers.len(),
+        workers: 0,
     }
 }
 
@@ -222,7 +291,7 @@ struct Place {
 impl Place {
     fn take(shared: &Shared, live: &Arc<Live>) -> Option<Self> {
         let counts = Arc::clone(&shared.counts);
-        if counts.connections.fetch_add(1, Relaxed) >= shared.settings.max_connections {
+        if counts.connections.fetch_add(1, Relaxed) >= shared.settings.read().max_connections {
             counts.connections.fetch_sub(1, Relaxed);
             counts.refused.fetch_add(1, Relaxed);
             return None;

@@ -178,7 +178,8 @@ pub const fn gcra(
     Ok(from.saturating_add(interval))
 }
 
-/// Where counts are kept.
+/// Where counts are kept. All clones keep the same.
+#[derive(Clone)]
 pub struct Counters {
     local: Arc<Local>,
     /// The file of this process.
@@ -187,10 +188,11 @@ pub struct Counters {
 }
 
 /// A store of all replicas.
+#[derive(Clone)]
 struct Shared {
     redis: Arc<Redis>,
     /// The keys that callers chose here, so that nobody fills the store.
-    chosen: Local,
+    chosen: Arc<Local>,
     /// Each goes on by itself while it is away.
     alone: bool,
 }
@@ -229,7 +231,7 @@ impl Counters {
     pub fn shared(redis: Arc<Redis>, local: Local, chosen: Local, alone: bool) -> Self {
         let shared = Some(Shared {
             redis,
-            chosen,
+            chosen: chosen.into(),
             alone,
         });
         Self {
@@ -242,6 +244,24 @@ impl Counters {
     /// Whether a store may have to be waited for.
     pub const fn wait(&self) -> bool {
         self.shared.is_some()
+    }
+
+    /// The counts of this process.
+    pub fn own(&self) -> &Arc<Local> {
+        &self.local
+    }
+
+    /// Whether they are in a file.
+    pub fn is_saved(&self) -> bool {
+        self.persist.is_some()
+    }
+
+    /// From now on so many keys are kept, and so many that one caller chooses. What there is stays.
+    pub fn set(&self, keys: usize, share: usize) {
+        self.local.set(keys, share);
+        if let Some(shared) = &self.shared {
+            shared.chosen.set(keys, share);
+        }
     }
 
     /// Takes all that is asked for, or nothing and says why. `call` is the call's own name.

@@ -47,7 +47,10 @@ pub struct Settings {
 
 /// The store.
 pub struct Memory {
-    settings: Settings,
+    /// Whether holders must say that they are there.
+    leases: bool,
+    /// Conversations that may be held at once.
+    slots: AtomicUsize,
     began: Instant,
     shards: Vec<Mutex<Shard>>,
     /// Entries in all shards.
@@ -60,6 +63,7 @@ pub struct Memory {
 }
 
 struct Shard {
+    settings: Settings,
     slots: HashMap<Key, Entry, ByKey>,
     tasks: Recent<Box<str>>,
     bindings: Recent<(Box<str>, Millis)>,
@@ -71,6 +75,7 @@ impl Memory {
     pub fn new(settings: Settings) -> Self {
         let shard = || {
             Mutex::new(Shard {
+                settings,
                 slots: HashMap::default(),
                 tasks: Recent::new(settings.tasks / SHARDS),
                 bindings: Recent::new(settings.bindings / SHARDS),
@@ -78,7 +83,8 @@ impl Memory {
             })
         };
         Self {
-            settings,
+            leases: settings.times.lease.is_some(),
+            slots: AtomicUsize::new(settings.slots),
             began: Instant::now(),
             shards: (0..SHARDS).map(|_| shard()).collect(),
             held: AtomicUsize::new(0),
@@ -86,6 +92,21 @@ impl Memory {
             owners: Arc::new(owners::Owners::new(settings.owners)),
             file: OnceLock::new(),
         }
+    }
+
+    /// Goes by these from now on, except for the lease. What there is stays.
+    pub fn set(&self, settings: Settings) {
+        self.slots.store(settings.slots, Relaxed);
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            let lease = shard.settings.times.lease;
+            shard.settings = settings;
+            shard.settings.times.lease = lease;
+            shard.tasks.set(settings.tasks / SHARDS);
+            shard.bindings.set(settings.bindings / SHARDS);
+            shard.messages.set(settings.messages / SHARDS);
+        }
+        self.owners.set(settings.owners);
     }
 
     fn now(&self) -> Millis {
@@ -100,8 +121,8 @@ impl Memory {
     /// Changes one entry; one that is free afterwards is not kept.
     fn change<T>(&self, key: Key, change: impl FnOnce(&mut Entry, Millis, &Times) -> T) -> T {
         let now = self.now();
-        let mut shard = self.shard(key).lock();
-        let times = &self.settings.times;
+        let shard = &mut *self.shard(key).lock();
+        let times = &shard.settings.times;
         match shard.slots.entry(key) {
             Slot::Occupied(mut slot) => {
                 let done = change(slot.get_mut(), now, times);
@@ -124,7 +145,7 @@ impl Memory {
     }
 
     pub(super) fn take(&self, key: Key, over: Option<Mark>, of: &Newcomer<'_>) -> Take {
-        let full = self.held.load(Relaxed) >= self.settings.slots;
+        let full = self.held.load(Relaxed) >= self.slots.load(Relaxed);
         self.change(key, |entry, now, times| {
             let full = full && entry.is_free(); // one that is held has its place already
             if let Some(seen) = over {
@@ -205,8 +226,8 @@ impl Memory {
 
     pub(super) fn bind(&self, context: Key, agent: &str) -> Option<Box<str>> {
         let now = self.now();
-        let until = after(now, self.settings.binding_ttl);
         let mut shard = self.shard(context).lock();
+        let until = after(now, shard.settings.binding_ttl);
         if let Some((bound, good)) = shard.bindings.get(&context)
             && *good > now
         {
@@ -222,8 +243,8 @@ impl Memory {
 
     pub(super) fn begin_retry(&self, message: Key, new: Record) -> Begun {
         let now = self.now();
-        let until = after(now, self.settings.message_ttl);
         let mut shard = self.shard(message).lock();
+        let until = after(now, shard.settings.message_ttl);
         if let Some((old, good)) = shard.messages.get(&message)
             && *good > now
         {
@@ -235,8 +256,8 @@ impl Memory {
 
     pub(super) fn retry_is(&self, message: Key, record: Record) {
         let now = self.now();
-        let until = after(now, self.settings.message_ttl);
         let mut shard = self.shard(message).lock();
+        let until = after(now, shard.settings.message_ttl);
         if let Some((old, good)) = shard.messages.get(&message)
             && old.token != record.token
             && *good > now
@@ -259,10 +280,11 @@ impl Memory {
         let now = self.now();
         self.owners.tick();
         let next = self.sweep.fetch_add(1, Relaxed) % SHARDS;
-        let mut shard = self.shards[next].lock();
+        let shard = &mut *self.shards[next].lock();
+        let times = shard.settings.times;
         let before = shard.slots.len();
         shard.slots.retain(|_, entry| {
-            entry.lapse(now, &self.settings.times);
+            entry.lapse(now, &times);
             !entry.is_free()
         });
         self.held.fetch_sub(before - shard.slots.len(), Relaxed);
@@ -270,7 +292,7 @@ impl Memory {
 
     /// Whether holders must say that they are there: tests let several gateways share one.
     pub(super) fn leases(&self) -> bool {
-        self.settings.times.lease.is_some()
+        self.leases
     }
 
     /// The holder is still there.

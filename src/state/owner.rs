@@ -119,6 +119,9 @@ impl Store {
         let Self::Memory(memory) = self else {
             return Ok(None);
         };
+        if let Some(file) = memory.file.get() {
+            return Ok(Some(file.clone()));
+        }
         let mut all: All = vec![(OWNERS, memory.owners.clone())];
         all.extend(counts.map(|counts| (COUNTS, counts)));
         let file = Arc::new(Persist::start(path, all, now)?);

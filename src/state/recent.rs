@@ -21,6 +21,11 @@ impl<V> Recent<V> {
         }
     }
 
+    /// From now on at most so many; those that are beyond go as new ones come.
+    pub fn set(&mut self, limit: usize) {
+        self.half = (limit / 2).max(1);
+    }
+
     /// The value, which counts as new then.
     pub fn get(&mut self, key: &Key) -> Option<&mut V> {
         if let Some(value) = self.old.remove(key) {

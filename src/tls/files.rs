@@ -181,6 +181,10 @@ impl<T: Send + Sync + 'static> Made<T> {
 }
 
 impl<T: Send + Sync> Look for Made<T> {
+    fn is_used(&self) -> bool {
+        Arc::strong_count(&self.0) > 1 // one is the watch's own
+    }
+
     fn look(&self) {
         let of = &*self.0;
         let files = &mut *of.files.lock();

@@ -8,6 +8,7 @@ use std::{
 use a2a_gateway::{
     agent::{Answer, Lookup, Resolver},
     config::{Config, Overrides},
+    reload::Source,
     run,
 };
 
@@ -52,7 +53,7 @@ fn gateway(script: &Script, more: &str) -> Gateway {
     );
     let config = Config::parse(&yaml, Overrides::default()).unwrap();
     let lookup = Lookup::By(Arc::new(script.clone()));
-    Gateway::serving(run::start_looking_up(config, &lookup).unwrap())
+    Gateway::serving(run::start_looking_up(config, Source::default(), &lookup).unwrap())
 }
 
 fn until_addresses(gateway: &Gateway, addresses: &[SocketAddr]) {
@@ -132,7 +133,8 @@ fn who_moved_without_a_word_is_looked_up_at_once() {
         "listen: 127.0.0.1:0\nworkers: 1\nbackend: {url: 'http://agent.test:9', resolve: 1h}";
     let config = Config::parse(yaml, Overrides::default()).unwrap();
     let lookup = Lookup::By(Arc::new(script.clone()));
-    let gateway = Gateway::serving(run::start_looking_up(config, &lookup).unwrap());
+    let gateway =
+        Gateway::serving(run::start_looking_up(config, Source::default(), &lookup).unwrap());
     until_addresses(&gateway, &[a.proxy.addr]);
     script.says(&[b.proxy.addr]);
     a.proxy.does(Fault::Refuse);

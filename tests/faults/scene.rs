@@ -148,7 +148,7 @@ pub(crate) fn ended(speak: Speak, streams: bool, client: &mut Client) -> Ended {
 
 /// The agent's addresses, as the gateway has them.
 pub(crate) fn status(gateway: &Gateway) -> Status {
-    let all = gateway.served().backends.status();
+    let all = gateway.served().front.setup().backends().status();
     assert_eq!(all.len(), 1, "{all:?}");
     all.into_iter().next().unwrap()
 }

@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 
 use a2a_gateway::{
     config::{Config, Overrides},
+    reload::Source,
     run::{self, Served},
 };
 use tempfile::NamedTempFile;
@@ -42,6 +43,17 @@ impl Gateway {
 
     pub fn run(config: Config) -> Self {
         Self::serving(run::start(config).unwrap())
+    }
+
+    /// One with a settings file, which it reads again.
+    pub fn from_file(file: &std::path::Path) -> Self {
+        let source = Source {
+            file: Some(file.to_owned()),
+            ..Source::default()
+        };
+        let config = Config::load(Some(file), Overrides::default());
+        let config = config.unwrap_or_else(|e| panic!("{e}"));
+        Self::serving(run::start_from(config, source).unwrap())
     }
 
     pub fn serving(served: Served) -> Self {

@@ -30,6 +30,8 @@ const WORDS: usize = 64;
 /// All ways, in order.
 pub(in crate::gateway) struct Ways {
     pub(super) all: Vec<Way>,
+    /// What each was made of.
+    made_of: Vec<MadeOf>,
     /// Whether somebody goes by callers that are not verified.
     pub(super) named: bool,
     /// Whether everybody passes and nobody wants to know who it was.
@@ -40,12 +42,17 @@ pub(in crate::gateway) struct Ways {
     pub(super) own: bool,
     /// Fields that tell of certificates, where clients are asked for some.
     pub(super) told: &'static [HeaderName],
-    pub(super) passing: Passing,
+    pub(super) passing: Arc<Passing>,
     /// By which their names are made.
-    pub(super) secret: Shared,
+    pub(super) secret: Arc<Shared>,
     pub(super) challenges: Vec<Challenge>,
 }
 
+/// What a way follows from: its own settings, its realm, and the routes that a key may name.
+#[derive(PartialEq, Eq)]
+struct MadeOf(config::Way, config::Realm, Vec<String>);
+
+#[derive(Clone)]
 pub(super) enum Way {
     Passthrough,
     Anyone,
@@ -119,23 +126,30 @@ impl Issuer {
 }
 
 impl Ways {
-    /// Reads what they need; `files` gets those that are to be looked at from now on.
+    /// Reads what they need; `files` gets those that are to be looked at from now on. A way that was there before, and
+    /// what it has fetched and remembers, goes on.
     pub(in crate::gateway) fn new(
         config: &Config,
         conversations: &Conversations,
+        before: Option<&Self>,
         files: &mut Vec<Box<dyn Look>>,
     ) -> Result<Self, BadSetup> {
         let mut all = vec![];
+        let mut made_of = vec![];
         for (said, realm) in config.auth.iter().zip(config::realms(&config.auth)) {
-            all.push(match said {
-                config::Way::Passthrough => Way::Passthrough,
-                config::Way::Anyone => Way::Anyone,
-                config::Way::ApiKeys(said) => keys(config, said, realm, files)?,
-                config::Way::ClientCertificates(said) => {
+            let of = MadeOf(said.clone(), realm.clone(), routes(config));
+            let known = before.and_then(|before| before.known(&of));
+            all.push(match (known, said) {
+                (Some(known), _) => known,
+                (None, config::Way::Passthrough) => Way::Passthrough,
+                (None, config::Way::Anyone) => Way::Anyone,
+                (None, config::Way::ApiKeys(said)) => keys(config, said, realm, files)?,
+                (None, config::Way::ClientCertificates(said)) => {
                     Way::Certificates(Names::new(said, realm).into())
                 }
-                config::Way::Jwt(said) => Way::Tokens(issuer(said, realm, files)?.into()),
+                (None, config::Way::Jwt(said)) => Way::Tokens(issuer(said, realm, files)?.into()),
             });
+            made_of.push(of);
         }
         let passes = matches!(all[..], [Way::Passthrough]);
         let writes = |rules: &[MetadataRule]| !rules.is_empty();
@@ -148,12 +162,17 @@ impl Ways {
             || config.routes.iter().any(|route| writes(&route.metadata));
         let challenges = challenges(&all);
         let passthrough = all.iter().any(|w| matches!(w, Way::Passthrough));
-        let secret = if named && passthrough {
-            Shared::new(config, conversations)?
-        } else {
-            Shared::default()
+        // Once the file has its writer, nobody else can look for it there.
+        let later = config.state.is_memory() && config.state.persist.is_some();
+        let secret = match before.map(|before| &before.secret) {
+            Some(secret) if !matches!(**secret, Shared::None) => secret.clone(),
+            Some(_) | None if named && (passthrough || later) => {
+                Shared::new(config, conversations)?.into()
+            }
+            Some(_) | None => Arc::default(),
         };
         Ok(Self {
+            made_of,
             named,
             nobody_cares: passes && !named,
             wait: all.iter().any(|way| matches!(way, Way::Tokens(_))),
@@ -162,11 +181,17 @@ impl Ways {
                 Some(tls) if tls.client_certificates.mode != config::Asks::Off => &CERTIFICATES,
                 Some(_) | None => &[],
             },
-            passing: Passing::default(),
+            passing: before.map_or_else(Arc::default, |before| before.passing.clone()),
             secret,
             challenges,
             all,
         })
+    }
+
+    fn known(&self, of: &MadeOf) -> Option<Way> {
+        let mut all = self.made_of.iter().zip(&self.all);
+        all.find(|(made_of, _)| *made_of == of)
+            .map(|(_, way)| way.clone())
     }
 
     /// Where each way's keys are fetched, for one worker.
@@ -253,16 +278,22 @@ impl Ways {
     }
 }
 
+/// The names that a key's rights may have.
+fn routes(config: &Config) -> Vec<String> {
+    let mut routes: Vec<String> = config.routes.iter().map(|r| r.path.to_string()).collect();
+    if config.backend.url.is_some() {
+        routes.push("/".to_owned());
+    }
+    routes
+}
+
 fn keys(
     config: &Config,
     said: &config::ApiKeys,
     realm: config::Realm,
     files: &mut Vec<Box<dyn Look>>,
 ) -> Result<Way, BadSetup> {
-    let mut routes: Vec<String> = config.routes.iter().map(|r| r.path.to_string()).collect();
-    if config.backend.url.is_some() {
-        routes.push("/".to_owned());
-    }
+    let routes = routes(config);
     let read = move |text: &str| Keys::read(text, &routes, &realm);
     let wrong = |why| BadSetup::Auth(format!("api_keys.file: {why}"));
     let file = Watched::read(&said.file, read).map_err(wrong)?;

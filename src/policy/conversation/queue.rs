@@ -13,7 +13,7 @@ use crate::state::{ByKey, Key};
 pub(super) struct Queue {
     rooms: Mutex<HashMap<Key, Arc<Room>, ByKey>>,
     used: Mutex<Used>,
-    most: Used,
+    most: Mutex<Used>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -35,8 +35,13 @@ impl Queue {
         Self {
             rooms: Mutex::default(),
             used: Mutex::default(),
-            most: Used { messages, bytes },
+            most: Mutex::new(Used { messages, bytes }),
         }
+    }
+
+    /// From now on it is for so many; those that wait stay.
+    pub(super) fn set(&self, messages: usize, bytes: usize) {
+        *self.most.lock() = Used { messages, bytes };
     }
 
     /// A place before one conversation; nothing is kept until it waits.
@@ -95,7 +100,7 @@ impl Place<'_> {
             return Ok(());
         }
         let mut used = self.queue.used.lock();
-        let most = self.queue.most;
+        let most = *self.queue.most.lock();
         if used.messages >= most.messages || used.bytes.saturating_add(bytes) > most.bytes {
             return Err(NoRoom);
         }

@@ -195,6 +195,11 @@ impl Rule {
         all.join(" ")
     }
 
+    /// Whether this stem is its own.
+    pub(super) fn is(&self, stem: Key) -> bool {
+        self.stem == stem
+    }
+
     /// How much there is of it.
     pub(super) const fn limit(&self) -> u64 {
         match &self.kind {

@@ -105,7 +105,11 @@ where
         if stop.as_mut().poll(cx).is_ready() {
             self.stop = None;
             let words = "the gateway is stopping; subscribe to the task again";
-            self.part(&Fault::new(Kind::Overloaded, words), out);
+            let mut fault = Fault::new(Kind::Overloaded, words);
+            if let Some(task) = &self.task {
+                fault = fault.with("taskId", &**task);
+            }
+            self.part(&fault, out);
             self.ended = true;
         }
     }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use ::http::Response;
 use http_body_util::BodyExt;
-use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +27,10 @@ fn fed() -> (Feed, impl Service + Sync) {
     (feed, once)
 }
 
+fn hello() -> impl Service + Sync {
+    Fun::new(async |_| text("hello"))
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_drain_lets_a_stream_end() {
     let (feed, once) = fed();
@@ -41,13 +44,119 @@ async fn a_drain_lets_a_stream_end() {
     let start = Instant::now();
     server.shared.draining.cancel();
     assert_eq!(idle.rest().await, "");
-    assert!(TcpStream::connect(server.addr).await.is_err());
     feed.send(Ok("two")).await.unwrap();
     client.read_to("two\r\n").await;
     drop(feed);
     assert_eq!(client.rest().await, "0\r\n\r\n");
     assert!(server.worker.await.unwrap().clean());
     assert!(start.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_late_is_answered_once_and_sent_away() {
+    let (feed, body) = mpsc::channel(4);
+    let body = Mutex::new(Some(body));
+    let server = serve(
+        Settings::default(),
+        Fun::new(move |_| {
+            let body = body.lock().unwrap().take();
+            std::future::ready(body.map_or_else(
+                || text("hello"),
+                |body| Response::new(Fed(body).boxed_unsync()),
+            ))
+        }),
+    );
+    let mut client = server.connect().await;
+    client.send(GET).await;
+    feed.send(Ok("one")).await.unwrap();
+    client.read_to("one\r\n").await;
+    let start = Instant::now();
+    server.shared.draining.cancel();
+    server.shared.refused().await;
+
+    let mut late = server.connect().await;
+    late.send(GET).await;
+    let answer = late.rest().await;
+    assert!(answer.contains("connection: close\r\n"), "{answer}");
+    // One who says nothing is not waited for, nor is one who begins late and does not end.
+    let mut silent = server.connect().await;
+    assert_eq!(silent.rest().await, "");
+    assert!(start.elapsed() < Duration::from_secs(3));
+    let mut half = server.connect().await;
+    half.send("GET / HT").await;
+    let mut http2 = server.connect_http2(65_535).await;
+    let answer = http2.send_request(get("/")).await.unwrap();
+    assert_eq!(answer.headers().get("connection"), None);
+    answer.into_body().collect().await.unwrap();
+    http2.ready().await.unwrap_err(); // it was told to go away
+
+    drop(feed);
+    client.rest().await;
+    assert!(server.worker.await.unwrap().clean());
+    assert!(start.elapsed() < Duration::from_secs(8));
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_are_taken_during_the_delay() {
+    let settings = Settings {
+        drain_delay: Duration::from_secs(5),
+        ..Settings::default()
+    };
+    let server = serve(settings, hello());
+    let mut client = server.connect().await;
+    let (start, refusing) = (Instant::now(), server.shared.refusing.clone());
+    server.shared.draining.cancel();
+    for _ in 0..2 {
+        client.send(GET).await;
+        let answer = client.read_to("hello").await;
+        assert!(!answer.contains("connection: close"), "{answer}");
+        let mut other = server.connect().await;
+        other.send(GET).await;
+        other.read_to("hello").await;
+        tokio::time::advance(Duration::from_secs(2)).await;
+    }
+    assert!(!refusing.load(std::sync::atomic::Ordering::Relaxed));
+    assert_eq!(client.rest().await, "");
+    assert_eq!(start.elapsed().as_secs(), 5);
+    assert!(server.worker.await.unwrap().clean());
+    assert!(refusing.load(std::sync::atomic::Ordering::Relaxed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_is_cut_as_well() {
+    let settings = Settings {
+        drain_delay: Duration::from_secs(5),
+        ..Settings::default()
+    };
+    let server = serve(settings, hello());
+    let start = Instant::now();
+    server.shared.draining.cancel();
+    server.shared.cut.cancel();
+    assert!(server.worker.await.unwrap().clean());
+    assert_eq!(start.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_change_for_connections_to_come() {
+    let server = serve(Settings::default(), hello());
+    let handle = crate::server::Handle::of(&server.shared);
+    let mut first = server.connect().await;
+    first.send(GET).await;
+    first.read_to("hello").await;
+    handle.tune(&Settings {
+        silence: Duration::from_secs(4),
+        max_connections: 2,
+        ..Settings::default()
+    });
+    let start = Instant::now();
+    let mut second = server.connect().await;
+    second.send(GET).await;
+    second.read_to("hello").await;
+    assert_eq!(server.connect().await.rest().await, "", "one too many");
+    assert_eq!(second.rest().await, "");
+    let silent = start.elapsed();
+    assert!((4..8).contains(&silent.as_secs()), "{silent:?}");
+    assert_eq!(first.rest().await, "", "the sweep goes by them for all");
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,7 +13,7 @@
 //! while it grows: at most 80 and 112 bytes a key, and 152 more for a rolling window. Each group takes 22 more.
 use std::{
     collections::HashMap,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed},
 };
 
 use parking_lot::{Mutex, MutexGuard};
@@ -41,8 +41,8 @@ pub struct Local {
     shards: Vec<Mutex<Shard>>,
     /// Keys in all shards.
     held: AtomicUsize,
-    keys: usize,
-    share: u32,
+    keys: AtomicUsize,
+    share: AtomicU32,
     /// Those of them that anybody can make up.
     open: AtomicUsize,
     /// How many keys each group has.
@@ -61,22 +61,37 @@ fn place(key: Key) -> usize {
     usize::from(key.0[15]) % SHARDS
 }
 
+/// How many changes a shard may note.
+fn changes(keys: usize) -> usize {
+    (keys / SHARDS).saturating_mul(2).saturating_add(CHANGES)
+}
+
 impl Local {
     /// None yet: at most so many keys, and so many that one caller chooses.
     pub fn new(keys: usize, share: usize) -> Self {
-        let changes = (keys / SHARDS).saturating_mul(2).saturating_add(CHANGES);
+        let changes = changes(keys);
         Self {
             shards: (0..SHARDS)
                 .map(|_| Mutex::new(Shard::new(changes)))
                 .collect(),
             held: AtomicUsize::new(0),
-            keys,
-            share: u32::try_from(share).unwrap_or(u32::MAX),
+            keys: AtomicUsize::new(keys),
+            share: AtomicU32::new(u32::try_from(share).unwrap_or(u32::MAX)),
             open: AtomicUsize::new(0),
             groups: Mutex::default(),
             hurry: Mutex::default(),
             sweep: AtomicUsize::new(0),
             saves: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on so many keys, and so many that one caller chooses.
+    pub fn set(&self, keys: usize, share: usize) {
+        self.keys.store(keys, Relaxed);
+        let share = u32::try_from(share).unwrap_or(u32::MAX);
+        self.share.store(share, Relaxed);
+        for shard in &self.shards {
+            shard.lock().changed.set(changes(keys));
         }
     }
 

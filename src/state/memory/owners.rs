@@ -26,8 +26,7 @@ const GRAIN: Duration = Duration::from_mins(1);
 const BATCH: usize = 1000;
 
 pub(in crate::state) struct Owners {
-    settings: Settings,
-    grain: i64,
+    settings: parking_lot::RwLock<Settings>,
     began: Instant,
     table: Mutex<Table>,
     secret: OnceLock<[u8; 32]>,
@@ -35,14 +34,29 @@ pub(in crate::state) struct Owners {
 
 impl Owners {
     pub(super) fn new(settings: Settings) -> Self {
-        let grain = (settings.ttl / GRAINS).min(GRAIN);
         Self {
-            settings,
-            grain: millis(grain),
+            settings: parking_lot::RwLock::new(settings),
             began: Instant::now(),
             table: Mutex::default(),
             secret: OnceLock::new(),
         }
+    }
+
+    /// Goes by these from now on. What there is stays.
+    pub(super) fn set(&self, settings: Settings) {
+        *self.settings.write() = settings;
+        if let Some(changed) = &mut self.table.lock().changed {
+            changed.set(settings.most.saturating_mul(2));
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        *self.settings.read()
+    }
+
+    /// A use so soon after another says nothing new.
+    fn grain(&self) -> i64 {
+        millis((self.settings().ttl / GRAINS).min(GRAIN))
     }
 
     fn now(&self) -> i64 {
@@ -51,7 +65,7 @@ impl Owners {
 
     /// What was last used then, or before, is nobody's.
     fn lapsed(&self, now: i64) -> i64 {
-        now.saturating_sub(millis(self.settings.ttl))
+        now.saturating_sub(millis(self.settings().ttl))
     }
 
     pub(in crate::state) fn claim(&self, what: Key, owner: Key, name: u64) -> Claimed {
@@ -60,7 +74,7 @@ impl Owners {
         if let Some(by) = self.known(&mut table, what, now) {
             return self.again(&mut table, what, owner == by, now);
         }
-        if table.held(owner) >= self.settings.share {
+        if table.held(owner) >= self.settings().share {
             self.make_room(&mut table, owner);
         } else if self.is_full(&mut table, now) {
             return Claimed::Full;
@@ -82,7 +96,7 @@ impl Owners {
         if let Some(by) = self.known(&mut table, what, now) {
             return self.again(&mut table, what, owner == by, now) == Claimed::Own;
         }
-        if table.held(owner) >= self.settings.share {
+        if table.held(owner) >= self.settings().share {
             self.make_room(&mut table, owner);
         } else if self.is_full(&mut table, now) {
             table.forget_oldest(owner);
@@ -106,7 +120,7 @@ impl Owners {
 
     pub(in crate::state) fn has_room(&self, owner: Key) -> bool {
         let mut table = self.table.lock();
-        table.held(owner) >= self.settings.share || !self.is_full(&mut table, self.now())
+        table.held(owner) >= self.settings().share || !self.is_full(&mut table, self.now())
     }
 
     pub(in crate::state) fn owners(&self, of: &[Key], by: Key) -> Vec<Option<Key>> {
@@ -157,7 +171,7 @@ impl Owners {
         let Some(&Owned { by, used, name, .. }) = table.look(what) else {
             return;
         };
-        if now.saturating_sub(used) >= self.grain {
+        if now.saturating_sub(used) >= self.grain() {
             table.put(Owned {
                 what,
                 by,
@@ -168,15 +182,15 @@ impl Owners {
     }
 
     fn make_room(&self, table: &mut Table, owner: Key) {
-        while table.held(owner) >= self.settings.share && table.forget_oldest(owner) {}
+        while table.held(owner) >= self.settings().share && table.forget_oldest(owner) {}
     }
 
     fn is_full(&self, table: &mut Table, now: i64) -> bool {
-        if table.len() < self.settings.most {
+        if table.len() < self.settings().most {
             return false;
         }
         self.lapse(table, now);
-        table.len() >= self.settings.most
+        table.len() >= self.settings().most
     }
 
     fn lapse(&self, table: &mut Table, now: i64) {
@@ -196,7 +210,7 @@ impl Owners {
 /// In a file: who has it, and when that was last used, by the clock on the wall.
 impl Kept for Owners {
     fn saves(&self) {
-        let most = self.settings.most.saturating_mul(2);
+        let most = self.settings().most.saturating_mul(2);
         self.table.lock().changed = Some(Changes::none(most));
     }
 

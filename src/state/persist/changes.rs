@@ -31,6 +31,11 @@ impl Changes {
         }
     }
 
+    /// From now on at most so many.
+    pub const fn set(&mut self, most: usize) {
+        self.most = most;
+    }
+
     /// One has changed, or is gone.
     pub fn add(&mut self, key: Key) {
         if self.all {

@@ -71,9 +71,10 @@ impl Local {
 
     /// Where there is no room for one more, with whom it counts.
     fn beyond(&self, ask: &Ask) -> Option<By> {
-        let half = self.keys / 2;
+        let keys = self.keys.load(Relaxed);
+        let half = keys / 2;
         let open = ask.by.is_open();
-        if self.held.load(Relaxed) >= self.keys || open && self.open.load(Relaxed) >= half {
+        if self.held.load(Relaxed) >= keys || open && self.open.load(Relaxed) >= half {
             return Some(ask.by.all());
         }
         if !ask.by.has_share() {
@@ -85,7 +86,7 @@ impl Local {
             u32::MAX
         };
         let most = if ask.chosen {
-            most.min(self.share)
+            most.min(self.share.load(Relaxed))
         } else {
             most
         };
