@@ -374,6 +374,19 @@ pub fn run_until_signal(running: Running) -> Result<Outcome> {
     Ok(running.wait())
 }
 
+/// Waits for SIGTERM or SIGINT, for what is no server of this kind.
+pub fn wait_for_signal() -> Result<()> {
+    runtime()?.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        Ok(())
+    })
+}
+
 fn runtime() -> Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
