@@ -18,7 +18,7 @@ import metrics
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEPLOY = os.path.join(os.path.dirname(os.path.dirname(HERE)), "deploy")
-PATIENCE = 30
+PATIENCE = 60
 # Panels that have something to show after a few calls.
 SHOWN = {
     "Gateways", "Calls a second", "Live streams", "State store", "Settings", "By outcome", "By operation",
@@ -220,6 +220,11 @@ def play(stage, gateway):
     begin(stage, gateway, ports)
     admin = f"http://127.0.0.1:{ports['admin']}"
     until("the gateway is ready", lambda: fetch(f"{admin}/readyz"), stage)
+    # A store that was begun just now is asked what is in flight first, which takes a moment.
+    first = {"message": {"messageId": "first", "role": "ROLE_USER", "parts": [{"text": "hello"}]}}
+    new = {"Content-Type": "application/json", "A2A-Version": "1.0"}
+    send = f"http://127.0.0.1:{ports['calls']}/message:send"
+    until("a first message is taken", lambda: fetch(send, first, **new), stage)
     call(f"http://127.0.0.1:{ports['calls']}")
     with open(os.path.join(HERE, "scrape.txt"), encoding="utf-8") as file:
         fixture = metrics.Scrape(file.read())
