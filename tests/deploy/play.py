@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.parse
@@ -23,7 +24,7 @@ PATIENCE = 60
 SHOWN = {
     "Gateways", "Calls a second", "Live streams", "State store", "Settings", "By outcome", "By operation",
     "By what clients speak", "By route", "Whole call, by operation", "Time to the first event", "Events a second", "Bytes",
-    "Connections of clients", "Conversations", "Buffered", "Age of settings", "Draining", "CPU", "Memory",
+    "Up, by address", "Connections of clients", "Conversations", "Buffered", "Age of settings", "Draining", "CPU", "Memory",
     "File descriptors", "Age and version",
 }  # fmt: skip
 
@@ -137,21 +138,21 @@ def begin(stage, gateway, ports):
     )  # fmt: skip
 
 
-def call(base):
-    """Old and new clients, sends and streams; one of them is refused."""
+def call(base, turn):
+    """Old and new clients, sends and streams; one of them is refused. A turn has messages of its own."""
     text = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
     new = {"Content-Type": "application/json", "A2A-Version": "1.0"}
     old = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": {
         "kind": "message", "messageId": "o", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}}}  # fmt: skip
     fetch(f"{base}/.well-known/agent-card.json")
     for number in range(5):
-        said = fetch(f"{base}/message:send", {"message": {**text, "messageId": f"m{number}"}}, **new)
+        said = fetch(f"{base}/message:send", {"message": {**text, "messageId": f"m{turn}-{number}"}}, **new)
         if "hello" not in said:
             raise Wrong(f"a send is answered by {said}")
-        old["params"]["message"]["messageId"] = f"o{number}"
+        old["params"]["message"]["messageId"] = f"o{turn}-{number}"
         if '"result"' not in fetch(base, old, **{"Content-Type": "application/json"}):
             raise Wrong("an old client gets no result")
-        stream = {"message": {**text, "messageId": f"s{number}", "parts": [{"text": "stream 3"}]}}
+        stream = {"message": {**text, "messageId": f"s{turn}-{number}", "parts": [{"text": "stream 3"}]}}
         if fetch(f"{base}/message:stream", stream, **new).count("data:") < 4:
             raise Wrong("a stream ends early")
     try:
@@ -225,7 +226,7 @@ def play(stage, gateway):
     new = {"Content-Type": "application/json", "A2A-Version": "1.0"}
     send = f"http://127.0.0.1:{ports['calls']}/message:send"
     until("a first message is taken", lambda: fetch(send, first, **new), stage)
-    call(f"http://127.0.0.1:{ports['calls']}")
+    call(f"http://127.0.0.1:{ports['calls']}", 1)
     with open(os.path.join(HERE, "scrape.txt"), encoding="utf-8") as file:
         fixture = metrics.Scrape(file.read())
     text = fetch(f"{admin}/metrics")
@@ -239,7 +240,7 @@ def play(stage, gateway):
     # Two scrapes make a rate; the calls between them are what it shows.
     scrapes = 'count_over_time(up{job="a2a-gateway"}[1m]) > 3'
     until("Prometheus has scraped again", lambda: ask(prometheus, scrapes))
-    call(f"http://127.0.0.1:{ports['calls']}")
+    call(f"http://127.0.0.1:{ports['calls']}", 2)
     calls = 'sum(rate(a2a_gateway_calls_total{client=~"v1.0-rest|v0.3-jsonrpc"}[1m])) > 0'
     until("calls are counted", lambda: ask(prometheus, calls))
     until("rules are evaluated", lambda: "unknown" not in fetch(f"{prometheus}/api/v1/rules"))
@@ -253,12 +254,85 @@ def play(stage, gateway):
         yield f"the gateway ends with {process.returncode}"
 
 
+def put(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+    return path
+
+
+def pod_ends(stage, gateway):
+    """What Kubernetes does to a pod of k8s/overlays/sidecar: both preStop hooks at once, while a call runs, then SIGTERM."""
+    built = subprocess.run(
+        ["kubectl", "kustomize", os.path.join(DEPLOY, "k8s/overlays/sidecar")], capture_output=True, text=True, check=True
+    )
+    objects = {(o["kind"]): o for o in yaml.safe_load_all(built.stdout)}
+    pod = objects["Deployment"]["spec"]["template"]["spec"]
+    (sidecar,), (agent,) = pod["initContainers"], pod["containers"]
+    calls, admin, at = free_port(), free_port(), free_port()
+    token = put(stage.folder, "admin-token", "0123456789abcdef0123456789abcdef")
+    settings = objects["ConfigMap"]["data"]["gateway.yaml"]
+    for old, new in (
+        ("0.0.0.0:8080", f"127.0.0.1:{calls}"),
+        ("0.0.0.0:9090", f"127.0.0.1:{admin}"),
+        ("127.0.0.1:9000", f"127.0.0.1:{at}"),
+        ("/run/secrets/a2a-gateway/admin-token", token),
+        # The play need not be as long as the real thing.
+        ("delay: 5s", "delay: 1s"),
+    ):
+        settings = replaced(settings, old, new)
+    file = put(stage.folder, "sidecar.yaml", settings)
+
+    def real(words):
+        places = {"/etc/a2a-gateway/gateway.yaml": file, "/usr/local/bin/a2a-gateway": gateway}
+        return [places.get(word, word).replace("127.0.0.1:9000", f"127.0.0.1:{at}") for word in words]
+
+    stage.start("agent-in-pod", gateway, *real(agent["args"]))
+    stage.start("sidecar", gateway, *real(sidecar["args"]))
+    ready = f"http://127.0.0.1:{admin}{sidecar['readinessProbe']['httpGet']['path']}"
+    started = f"http://127.0.0.1:{calls}{agent['startupProbe']['httpGet']['path']}"
+    until("the sidecar is ready", lambda: fetch(ready), stage)
+    until("the agent has started", lambda: fetch(started), stage)
+
+    message = {"messageId": "slow", "role": "ROLE_USER", "parts": [{"text": "slow 3"}]}
+    said = []
+    new = {"Content-Type": "application/json", "A2A-Version": "1.0"}
+    send = threading.Thread(
+        target=lambda: said.append(fetch(f"http://127.0.0.1:{calls}/message:send", {"message": message}, **new))
+    )
+    send.start()
+    time.sleep(0.5)  # The call is under way; nothing tells so from outside.
+    hooks = {}
+    for container in (sidecar, agent):
+        name = f"hook-of-{container['name']}"
+        stage.start(name, *real(container["lifecycle"]["preStop"]["exec"]["command"]))
+        hooks[name] = stage.processes[name]
+
+    def refuses():
+        try:
+            return fetch(ready) is None
+        except urllib.error.HTTPError as error:
+            return error.code == 503
+
+    until("the sidecar is not ready any more", refuses)
+    for name, hook in hooks.items():
+        if hook.wait(PATIENCE) != 0:
+            yield f"{name} ends with {hook.returncode}: {stage.log(name)}"
+    send.join(PATIENCE)
+    if not said or "TASK_STATE_COMPLETED" not in said[0]:
+        yield f"the call that ran is answered by {said}"
+    for name in ("agent-in-pod", "sidecar"):
+        stage.processes[name].terminate()
+        if stage.processes[name].wait(PATIENCE) != 0:
+            yield f"{name} ends with {stage.processes[name].returncode}"
+
+
 def main():
     gateway = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="a2a-play.") as folder:
         stage = Stage(folder)
         try:
-            wrong = list(play(stage, gateway))
+            wrong = list(play(stage, gateway)) + list(pod_ends(stage, gateway))
         except (Wrong, OSError, KeyError, ValueError, subprocess.SubprocessError) as error:
             wrong = [f"{type(error).__name__}: {error}"]
         finally:
@@ -268,7 +342,7 @@ def main():
         if wrong:
             for name in stage.processes:
                 print(f"--- {name}\n{stage.log(name)[-2000:]}", file=sys.stderr)
-    print("play: " + ("something is wrong" if wrong else "compose's gateway, agent, Redis and Prometheus play together"))
+    print("play: " + ("something is wrong" if wrong else "compose plays together, and a pod with a sidecar ends well"))
     return bool(wrong)
 
 
