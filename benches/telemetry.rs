@@ -250,7 +250,7 @@ fn words() -> agent::Words {
 fn settings(agent: SocketAddr, told: &str) -> Config {
     let overrides = Overrides {
         backend: Some(format!("http://{agent}")),
-        listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
+        listen: Some(SocketAddr::from(([127, 0, 0, 1], 0)).into()),
         binding: Some(Binding::Rest),
         ..Overrides::default()
     };

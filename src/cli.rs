@@ -47,6 +47,9 @@ pub struct Demo {
     /// The address and port to listen on.
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
+    /// Run the agent alone, for a gateway that runs elsewhere.
+    #[arg(long)]
+    pub agent_only: bool,
 }
 
 /// Arguments of `serve`.
@@ -303,7 +306,18 @@ mod tests {
         assert!(matches!(read(&["schema"]).command, Command::Schema));
         assert!(matches!(
             read(&["demo"]).command,
-            Command::Demo(Demo { listen: None })
+            Command::Demo(Demo {
+                listen: None,
+                agent_only: false
+            })
+        ));
+        let agent = read(&["demo", "--agent-only", "--listen", "0.0.0.0:9000"]);
+        assert!(matches!(
+            agent.command,
+            Command::Demo(Demo {
+                listen: Some(_),
+                agent_only: true
+            })
         ));
         assert!(matches!(
             read(&["check", "--config", "x"]).command,

@@ -1,4 +1,4 @@
-//! The built-in agent: a small A2A v1.0 agent, JSON-RPC and REST on one loopback port, to try the gateway against.
+//! The built-in agent: a small A2A v1.0 agent, JSON-RPC and REST on one port, to try the gateway against.
 //!
 //! It obeys the first word of a message (`demo/word.rs` has the table) and knows every operation. It is strict on purpose: what is
 //! not v1.0 is refused, so an old client that gets an answer has been translated. Nothing here uses the rest of the
@@ -52,7 +52,12 @@ pub struct Agent {
 impl Agent {
     /// Takes a free port on the loopback interface.
     pub async fn bind() -> io::Result<Agent> {
-        let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await?;
+        Self::bind_to((std::net::Ipv4Addr::LOCALHOST, 0).into()).await
+    }
+
+    /// Takes this address, for an agent in a container of its own.
+    pub async fn bind_to(address: SocketAddr) -> io::Result<Agent> {
+        let listener = TcpListener::bind(address).await?;
         let addr = listener.local_addr()?;
         Ok(Agent { listener, addr })
     }

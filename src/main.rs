@@ -37,8 +37,12 @@ fn main() -> ExitCode {
         }
         Command::Demo(demo) => {
             log::start(config::Level::Warn, LogFormat::Text);
-            let usual = std::net::SocketAddr::from(([127, 0, 0, 1], 8080));
-            ended(run::demo(demo.listen.unwrap_or(usual)))
+            let usual = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
+            ended(if demo.agent_only {
+                run::demo_agent_alone(demo.listen.unwrap_or_else(|| usual(9000)))
+            } else {
+                run::demo(demo.listen.unwrap_or_else(|| usual(8080)))
+            })
         }
         Command::Drain(asked) => match drain::drain(&asked) {
             Ok(drained) => {

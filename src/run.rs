@@ -332,7 +332,7 @@ fn last_words(of: &Conversations) -> io::Result<()> {
 /// The gateway with the built-in agent behind it, and the commands to try.
 pub fn demo(at: SocketAddr) -> io::Result<bool> {
     let stop = CancellationToken::new();
-    let (agent, address) = demo_agent(stop.clone())?;
+    let (agent, address) = demo_agent(None, stop.clone())?;
     let mut config = Config::parse(
         "backend: {url: 'http://127.0.0.1:1'}",
         crate::config::Overrides::default(),
@@ -356,11 +356,32 @@ pub fn demo(at: SocketAddr) -> io::Result<bool> {
     Ok(outcome.clean())
 }
 
-fn demo_agent(stop: CancellationToken) -> io::Result<(thread::JoinHandle<()>, SocketAddr)> {
+/// The built-in agent without a gateway, until a signal ends it. True if it ended well.
+pub fn demo_agent_alone(listen: SocketAddr) -> io::Result<bool> {
+    let stop = CancellationToken::new();
+    let (agent, address) = demo_agent(Some(listen), stop.clone())?;
+    writeln!(
+        io::stdout(),
+        "a2a-gateway demo: an agent at http://{address}"
+    )?;
+    server::wait_for_signal()?;
+    stop.cancel();
+    Ok(agent.join().is_ok())
+}
+
+fn demo_agent(
+    listen: Option<SocketAddr>,
+    stop: CancellationToken,
+) -> io::Result<(thread::JoinHandle<()>, SocketAddr)> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let agent = runtime.block_on(demo::Agent::bind())?;
+    let agent = runtime.block_on(async {
+        match listen {
+            Some(address) => demo::Agent::bind_to(address).await,
+            None => demo::Agent::bind().await,
+        }
+    })?;
     let address = agent.addr();
     let thread = thread::Builder::new()
         .name("demo-agent".to_owned())

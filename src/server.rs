@@ -449,6 +449,20 @@ pub fn run_until_signal(running: Running) -> Result<Outcome> {
     Ok(running.wait())
 }
 
+/// Waits for SIGTERM or SIGINT, for what is no server of this kind.
+pub fn wait_for_signal() -> Result<()> {
+    use tokio::signal::unix;
+    runtime()?.block_on(async {
+        let mut terminate = unix::signal(unix::SignalKind::terminate())?;
+        let mut interrupt = unix::signal(unix::SignalKind::interrupt())?;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        Ok(())
+    })
+}
+
 fn runtime() -> Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
