@@ -105,8 +105,8 @@ fn collector() -> SocketAddr {
 
 fn take(mut io: std::net::TcpStream) -> Option<()> {
     let mut bytes = vec![];
+    let mut more = vec![0; 64 * 1024];
     loop {
-        let mut more = [0; 64 * 1024];
         let read = io.read(&mut more).ok().filter(|read| *read > 0)?;
         bytes.extend_from_slice(&more[..read]);
         let Some(end) = bytes.windows(4).position(|w| w == b"\r\n\r\n") else {

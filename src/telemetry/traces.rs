@@ -357,7 +357,7 @@ impl Traces {
             span_kind: SpanKind::Client,
             name: match told.method {
                 super::Method::None => of.verb.as_str().to_owned().into(),
-                method => method.name().into(),
+                super::Method::Card | super::Method::Of(_) => told.method.name().into(),
             },
             start_time: at(from),
             end_time: at(to.max(from)),

@@ -3,13 +3,16 @@ use std::collections::BTreeMap;
 
 use crate::support::{gateway::Gateway, until};
 
+/// One series: name, labels, value.
+type Series = (String, Vec<(String, String)>, f64);
+
 /// What Prometheus reads.
 #[derive(Debug)]
 pub(crate) struct Scrape {
     /// The type of each name.
     pub(crate) types: BTreeMap<String, String>,
-    /// Each series: name, labels in the order of their names, value.
-    pub(crate) series: Vec<(String, Vec<(String, String)>, f64)>,
+    /// Each series.
+    pub(crate) series: Vec<Series>,
 }
 
 pub(crate) const ADMIN: &str = "admin: 127.0.0.1:0\n";
