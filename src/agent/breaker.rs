@@ -413,7 +413,10 @@ mod tests {
                         let change = match step {
                             Step::Well(_) => breaker.succeeded(ticket, now),
                             Step::Badly(_) => breaker.failed(ticket, now),
-                            _ => { breaker.given_up(ticket, now); None }
+                            Step::GiveUp(_) | Step::Begin | Step::Wait(_) => {
+                                breaker.given_up(ticket, now);
+                                None
+                            }
                         };
                         if let Some(Change::Opened(long)) = change {
                             prop_assert!(long >= 5 * SECOND && long <= Duration::from_mins(5));

@@ -239,10 +239,6 @@ impl Short {
     }
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks for a reference"
-)]
 fn address<S: Serializer>(of: &SocketAddr, to: S) -> Result<S::Ok, S::Error> {
     let SocketAddr::V4(v4) = of else {
         return to.collect_str(of);

@@ -52,7 +52,8 @@ pub(super) fn read_by(telemetry: &Telemetry, of: &Served) {
 
 /// The addresses of the agents, as settings have them now.
 fn of_agents(telemetry: &Telemetry, front: &Front) {
-    let addresses: [(_, fn(&Address) -> u64); 4] = [
+    type Number = fn(&Address) -> u64;
+    let addresses: [(_, Number); 4] = [
         (names::BACKEND_UP, |of| u64::from(of.up)),
         (names::BACKEND_CONNECTIONS, |of| of.connections as u64),
         (names::BACKEND_WAITING, |of| of.waiting as u64),

@@ -181,9 +181,10 @@ async fn pass(gateway: &mut TcpStream, said: impl Fn() -> Fault, shared: &Shared
                 if fault == Fault::ResetAtOnce {
                     return End::Reset;
                 }
-                let most = match fault {
-                    Fault::ResetUp(most) => read.min(most - up),
-                    _ => read,
+                let most = if let Fault::ResetUp(most) = fault {
+                    read.min(most - up)
+                } else {
+                    read
                 };
                 up += most;
                 let _gone = agent.write_all(&there[..most]).await;
@@ -226,6 +227,11 @@ async fn leave(gateway: &mut TcpStream, fault: Fault) -> End {
             while let Ok(1..) = gateway.read(&mut [0; 4096]).await {}
             End::Closed
         }
-        _ => End::Closed,
+        Fault::None
+        | Fault::Refuse
+        | Fault::ResetAtOnce
+        | Fault::ResetUp(_)
+        | Fault::CloseDown(_)
+        | Fault::Dribble => End::Closed,
     }
 }

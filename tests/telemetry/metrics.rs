@@ -15,18 +15,8 @@ use crate::{
 
 const CALLS: &str = "a2a_gateway_calls_total";
 
-/// What others register where it is: resilience, reload, TLS.
-const OF_OTHERS: [&str; 9] = [
-    "a2a_gateway_backend_up",
-    "a2a_gateway_backend_connections",
-    "a2a_gateway_backend_waiting",
-    "a2a_gateway_backend_breaker_open",
-    "a2a_gateway_backend_retries_total",
-    "a2a_gateway_reloads_total",
-    "a2a_gateway_config_last_reload_time_seconds",
-    "a2a_gateway_config_valid",
-    "a2a_gateway_certificate_expiry_seconds",
-];
+/// What there is only with TLS.
+const OF_OTHERS: [&str; 1] = ["a2a_gateway_certificate_expiry_seconds"];
 
 #[test]
 fn the_scrape_is_the_table_and_nothing_else() {

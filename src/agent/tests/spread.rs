@@ -191,9 +191,10 @@ impl Resolver for Script {
             .iter()
             .map(|port| SocketAddr::from(([127, 0, 0, 1], *port)))
             .collect();
-        Box::pin(std::future::ready(match found.is_empty() {
-            true => Err(io::Error::other("no answer")),
-            false => Ok(found),
+        Box::pin(std::future::ready(if found.is_empty() {
+            Err(io::Error::other("no answer"))
+        } else {
+            Ok(found)
         }))
     }
 }

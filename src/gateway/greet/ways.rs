@@ -28,6 +28,10 @@ static CERTIFICATES: [HeaderName; 3] = [
 const WORDS: usize = 64;
 
 /// All ways, in order.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one question that calls ask of all ways"
+)]
 pub(in crate::gateway) struct Ways {
     pub(super) all: Vec<Way>,
     /// What each was made of.
