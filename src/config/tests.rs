@@ -249,7 +249,7 @@ log: line 3: expected one of: error, warn, info, debug, trace, off
 backend.url: line 5: an address must not hold credentials
 backend.wait: line 6: expected a time such as 250ms, 30s, 10m or 1h
 backend.version: line 7: expected one of: 1.0, 0.3
-backend.retries: line 8: unknown key; known here: preset, url, binding, version, http2, max_connections, wait, idle, subscribe_verb, rest_content_type, rest_paths, always_output_modes, ignores_configuration, ca_file, system_roots, client_cert_file, client_key_file, server_name, card_path, follow_streams, default_metadata, require_metadata, explicit_wait, push_notifications, hydrate_tasks, credentials
+backend.retries: line 8: unknown key; known here: preset, url, addresses, resolve, affinity, breaker, repeats, health, binding, version, http2, max_connections, wait, idle, subscribe_verb, rest_content_type, rest_paths, always_output_modes, ignores_configuration, ca_file, system_roots, client_cert_file, client_key_file, server_name, card_path, follow_streams, default_metadata, require_metadata, explicit_wait, push_notifications, hydrate_tasks, credentials
 routes[0].backend: line 11: the path and the backend must have the same parameters
 routes[1].path: line 12: a path must not end in `v1`, which means v0.3 REST
 routes[1].backend: line 12: every route has a path and a backend

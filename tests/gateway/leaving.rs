@@ -1,5 +1,4 @@
 //! Clients that leave, and a gateway that does.
-use std::thread;
 
 use crate::support::{
     PATIENCE,
@@ -131,14 +130,19 @@ fn a_drain_lets_a_send_end_and_takes_no_more() {
     left.send(line, "", &body);
     let followed = agent.next();
     drop(left);
-    let addr = gateway.addr;
     gateway.served().running.drain();
     assert_eq!(ready(&mut Client::connect(probes)), 503);
+    // Who comes late is told so, and to come to somebody else.
     let start = tokio::time::Instant::now();
-    while std::net::TcpStream::connect(addr).is_ok() {
-        assert!(start.elapsed() < PATIENCE, "it still listens");
-        thread::yield_now();
-    }
+    let late = loop {
+        let late = gateway.client().ask("GET /no/such/path", "", "");
+        if late.status() != 404 {
+            break late;
+        }
+        assert!(start.elapsed() < PATIENCE, "it still takes calls");
+    };
+    assert_eq!(late.status(), 503);
+    assert_eq!(late.head.get("connection"), Some("close"));
     call.json(&words::result(&words::wrapped()));
     let answer = client.answer();
     assert_eq!(answer.status(), 200);
