@@ -1,13 +1,16 @@
-//! What a log's lines say. Members are named here and nowhere else; `deploy/audit.md` explains them.
+//! What a log's lines say. Members are named here and in `written`; `deploy/audit.md` explains them.
 use std::{
     borrow::Cow,
-    fmt,
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
 
 use jiff::Timestamp;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+#[cfg(test)]
+use serde::Serializer;
+
+mod written;
 
 use super::queue::Place;
 use crate::telemetry::Heard;
@@ -21,7 +24,8 @@ const LONGEST_ID: usize = 1024;
 pub(super) enum Line<'a> {
     /// The first line of a file.
     File(Head<'a>),
-    /// A call.
+    /// A call, as `Call::write` has it.
+    #[cfg(test)]
     Call(&'a Call),
     /// Calls that have no record.
     Missed(Missed),
@@ -70,55 +74,63 @@ pub(super) struct Checkpoint<'a> {
 }
 
 /// What happened in a call.
-#[derive(Serialize)]
+#[cfg_attr(test, derive(Serialize))]
 pub(super) struct Call {
-    #[serde(skip)]
+    #[cfg_attr(test, serde(skip))]
     pub(super) place: Place,
     /// What telemetry hears of it.
-    #[serde(skip)]
+    #[cfg_attr(test, serde(skip))]
     pub(super) heard: Heard,
     pub(super) time: Timestamp,
     pub(super) id: Id,
-    #[serde(serialize_with = "address")]
     pub(super) peer: SocketAddr,
     pub(super) caller: Who,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared")]
+    #[cfg_attr(
+        test,
+        serde(skip_serializing_if = "Option::is_none", serialize_with = "shared")
+    )]
     pub(super) tenant: Option<Arc<str>>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared")]
+    #[cfg_attr(
+        test,
+        serde(skip_serializing_if = "Option::is_none", serialize_with = "shared")
+    )]
     pub(super) route: Option<Arc<str>>,
     /// How the client speaks.
-    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, serde(rename = "in", skip_serializing_if = "Option::is_none"))]
     pub(super) from: Option<&'static str>,
     /// How the agent speaks.
-    #[serde(rename = "out", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, serde(rename = "out", skip_serializing_if = "Option::is_none"))]
     pub(super) to: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, serde(skip_serializing_if = "Option::is_none"))]
     pub(super) operation: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, serde(skip_serializing_if = "Option::is_none"))]
     pub(super) context: Option<Box<str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, serde(skip_serializing_if = "Option::is_none"))]
     pub(super) task: Option<Box<str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, serde(skip_serializing_if = "Option::is_none"))]
     pub(super) message: Option<Box<str>>,
     pub(super) decision: Decision,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, serde(skip_serializing_if = "Option::is_none"))]
     pub(super) rule: Option<Cow<'static, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, serde(skip_serializing_if = "Option::is_none"))]
     pub(super) fault: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, serde(skip_serializing_if = "Option::is_none"))]
     pub(super) status: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, serde(skip_serializing_if = "Option::is_none"))]
     pub(super) state: Option<&'static str>,
     /// The client left before its answer had ended.
-    #[serde(skip_serializing_if = "is_false")]
+    #[cfg_attr(test, serde(skip_serializing_if = "is_false"))]
     pub(super) left: bool,
     pub(super) bytes: Bytes,
     pub(super) events: u64,
     pub(super) losses: u64,
     pub(super) micros: Micros,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, serde(skip_serializing_if = "Option::is_none"))]
     pub(super) digest: Option<Box<str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "captured")]
+    #[cfg_attr(
+        test,
+        serde(skip_serializing_if = "Vec::is_empty", serialize_with = "captured")
+    )]
     pub(super) captured: Vec<(Arc<str>, Box<str>)>,
 }
 
@@ -130,6 +142,7 @@ pub(super) enum Who {
     Known(Arc<str>),
 }
 
+#[cfg(test)]
 impl Serialize for Who {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -140,8 +153,8 @@ impl Serialize for Who {
 }
 
 /// Whether a call was let through to the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(Serialize), serde(rename_all = "lowercase"))]
 pub(super) enum Decision {
     /// It ended before anything was decided: its client left.
     None,
@@ -150,22 +163,22 @@ pub(super) enum Decision {
 }
 
 /// Bytes of bodies.
-#[derive(Serialize)]
+#[cfg_attr(test, derive(Serialize))]
 pub(super) struct Bytes {
-    #[serde(rename = "in")]
+    #[cfg_attr(test, serde(rename = "in"))]
     pub(super) from: u64,
-    #[serde(rename = "out")]
+    #[cfg_attr(test, serde(rename = "out"))]
     pub(super) to: u64,
 }
 
 /// Times, all from the beginning of the call.
-#[derive(Serialize)]
+#[cfg_attr(test, derive(Serialize))]
 pub(super) struct Micros {
     /// It was let through.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, serde(skip_serializing_if = "Option::is_none"))]
     pub(super) admitted: Option<u64>,
     /// The head of its answer was there.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, serde(skip_serializing_if = "Option::is_none"))]
     pub(super) answered: Option<u64>,
     /// Its reply ended.
     pub(super) ended: u64,
@@ -174,85 +187,18 @@ pub(super) struct Micros {
 /// The id of a call: the process, and the how many-th of it.
 pub(super) struct Id(pub(super) u64, pub(super) u64);
 
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+#[cfg(test)]
+impl std::fmt::Display for Id {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:016x}-{}", self.0, self.1)
     }
 }
 
+#[cfg(test)]
 impl Serialize for Id {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut text = Short::default();
-        text.hex(self.0);
-        text.push(b'-');
-        text.number(self.1);
-        to.serialize_str(text.as_str())
+        to.collect_str(self)
     }
-}
-
-/// A short text of ASCII, written without the machinery of `fmt`: three are in each record.
-struct Short {
-    text: [u8; 48],
-    length: usize,
-}
-
-impl Default for Short {
-    fn default() -> Self {
-        Self {
-            text: [0; 48],
-            length: 0,
-        }
-    }
-}
-
-impl Short {
-    fn push(&mut self, byte: u8) {
-        if let Some(place) = self.text.get_mut(self.length) {
-            *place = byte;
-            self.length += 1;
-        }
-    }
-
-    fn hex(&mut self, number: u64) {
-        for at in (0..16).rev() {
-            let four = usize::try_from(number >> (at * 4) & 15).unwrap_or_default();
-            self.push(b"0123456789abcdef"[four]);
-        }
-    }
-
-    fn number(&mut self, mut number: u64) {
-        let mut digits = [0; 20];
-        let mut from = digits.len();
-        loop {
-            from -= 1;
-            digits[from] = b'0' + u8::try_from(number % 10).unwrap_or_default();
-            number /= 10;
-            if number == 0 {
-                break;
-            }
-        }
-        digits[from..].iter().for_each(|digit| self.push(*digit));
-    }
-
-    fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.text[..self.length]).unwrap_or_default()
-    }
-}
-
-fn address<S: Serializer>(of: &SocketAddr, to: S) -> Result<S::Ok, S::Error> {
-    let SocketAddr::V4(v4) = of else {
-        return to.collect_str(of);
-    };
-    let mut text = Short::default();
-    for (at, part) in v4.ip().octets().into_iter().enumerate() {
-        if at > 0 {
-            text.push(b'.');
-        }
-        text.number(part.into());
-    }
-    text.push(b':');
-    text.number(v4.port().into());
-    to.serialize_str(text.as_str())
 }
 
 /// An id of somebody else, of bounded length.
@@ -271,11 +217,13 @@ pub(super) fn bounded_to(most: usize, text: &str) -> Box<str> {
     format!("{}…", &text[..end]).into()
 }
 
+#[cfg(test)]
 #[expect(clippy::ref_option, reason = "serde asks for a reference")]
 fn shared<S: Serializer>(text: &Option<Arc<str>>, to: S) -> Result<S::Ok, S::Error> {
     text.as_deref().serialize(to)
 }
 
+#[cfg(test)]
 fn captured<S: Serializer>(all: &[(Arc<str>, Box<str>)], to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(all.iter().map(|(name, value)| (&**name, &**value)))
 }
@@ -288,35 +236,11 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+#[cfg(test)]
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde asks for a reference"
 )]
 fn is_false(flag: &bool) -> bool {
     !flag
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn short_texts_are_what_display_says() {
-        for number in [0, 1, 9, 10, 4711, u64::MAX] {
-            let id = Id(number, number);
-            let text = serde_json::to_string(&id).unwrap();
-            assert_eq!(text, format!("\"{id}\""));
-        }
-        for peer in [
-            "192.0.2.7:80",
-            "255.255.255.255:65535",
-            "0.0.0.0:0",
-            "[2001:db8::1]:443",
-        ] {
-            let peer: SocketAddr = peer.parse().unwrap();
-            let mut text = vec![];
-            address(&peer, &mut serde_json::Serializer::new(&mut text)).unwrap();
-            assert_eq!(String::from_utf8(text).unwrap(), format!("\"{peer}\""));
-        }
-    }
 }

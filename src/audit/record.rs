@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::{
     Log,
-    entry::{self, Call, Decision, Id, Line, Micros, Who, bounded},
+    entry::{self, Call, Decision, Id, Micros, Who, bounded},
     queue::Place,
 };
 use crate::{
@@ -65,7 +65,7 @@ impl Drop for Open {
             }
             if let Some(log) = &self.log {
                 let mut line = Vec::with_capacity(USUAL);
-                entry::write(&Line::Call(&call), &mut line);
+                call.write(&mut line);
                 log.queue.push(&line, call.place);
             }
         }
