@@ -226,7 +226,7 @@ impl Kept for Owners {
         let used = now.saturating_sub(age);
         let good = used > self.lapsed(now);
         if good {
-            self.table.lock().put(Owned {
+            self.table.lock().restore(Owned {
                 what,
                 by: Key(*by),
                 used,

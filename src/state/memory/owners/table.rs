@@ -15,7 +15,7 @@ pub(super) struct Table {
     free: Vec<u32>,
     all: List,
     of: HashMap<Key, Share, ByKey>,
-    /// Something was put behind what was used later.
+    /// Something was restored behind what was used later.
     unsorted: bool,
     /// What a file does not have yet, if there is one.
     pub(super) changed: Option<Changes>,
@@ -99,11 +99,25 @@ impl Table {
         Some(&slot.owned)
     }
 
-    /// It is the newest now.
-    pub(super) fn put(&mut self, owned: Owned) {
+    /// It is the newest now: of two who come at the same moment, the clock of the one that gets the lock last may be a
+    /// little behind.
+    pub(super) fn put(&mut self, mut owned: Owned) {
+        self.forget(owned.what);
+        let newest = self.slots.get(self.all.newest as usize);
+        let newest = newest.map_or(i64::MIN, |newest| newest.owned.used);
+        owned.used = owned.used.max(newest);
+        self.append(owned);
+    }
+
+    /// What comes from a file comes in no order.
+    pub(super) fn restore(&mut self, owned: Owned) {
         self.forget(owned.what);
         let newest = self.slots.get(self.all.newest as usize);
         self.unsorted |= newest.is_some_and(|newest| newest.owned.used > owned.used);
+        self.append(owned);
+    }
+
+    fn append(&mut self, owned: Owned) {
         let (what, by) = (owned.what, owned.by);
         let link = Link {
             older: NONE,
@@ -124,10 +138,10 @@ impl Table {
         self.places.insert(what, place);
         let share = self.of.entry(by).or_default();
         share.held += 1;
-        append(&mut self.all, place, &mut self.slots, |slot| {
+        put_last(&mut self.all, place, &mut self.slots, |slot| {
             &mut slot.in_all
         });
-        append(&mut share.list, place, &mut self.slots, |slot| {
+        put_last(&mut share.list, place, &mut self.slots, |slot| {
             &mut slot.in_share
         });
         self.changes(what);
@@ -175,7 +189,7 @@ impl Table {
         }
     }
 
-    /// What comes from a file comes in no order: once, before anybody asks for the oldest.
+    /// Once after a restart, before anybody asks for the oldest.
     fn sort(&mut self) {
         if !std::mem::take(&mut self.unsorted) {
             return;
@@ -187,12 +201,12 @@ impl Table {
             share.list = List::default();
         }
         for place in places {
-            append(&mut self.all, place, &mut self.slots, |slot| {
+            put_last(&mut self.all, place, &mut self.slots, |slot| {
                 &mut slot.in_all
             });
             let by = self.slots[place as usize].owned.by;
             if let Some(share) = self.of.get_mut(&by) {
-                append(&mut share.list, place, &mut self.slots, |slot| {
+                put_last(&mut share.list, place, &mut self.slots, |slot| {
                     &mut slot.in_share
                 });
             }
@@ -201,7 +215,7 @@ impl Table {
 }
 
 /// Puts a slot at the end of a list that it is not in.
-fn append(list: &mut List, place: u32, slots: &mut [Slot], link: fn(&mut Slot) -> &mut Link) {
+fn put_last(list: &mut List, place: u32, slots: &mut [Slot], link: fn(&mut Slot) -> &mut Link) {
     let older = std::mem::replace(&mut list.newest, place);
     *link(&mut slots[place as usize]) = Link { older, newer: NONE };
     match slots.get_mut(older as usize) {
