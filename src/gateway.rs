@@ -2,10 +2,10 @@
 use std::{
     net::SocketAddr,
     sync::{Arc, atomic::AtomicBool},
+    task::{Context, Poll, Waker},
 };
 
 use bytes::Bytes;
-use futures_util::FutureExt as _;
 use http::{
     HeaderMap, Method, Request, Response, StatusCode, Version as Http, header, request::Parts,
 };
@@ -445,14 +445,20 @@ fn host_is_one(head: &Parts) -> Result<(), Fault> {
 }
 
 /// What never waits, as what a store of this process is asked: it needs no box, nor room in the future of a call.
+#[expect(
+    clippy::inline_always,
+    reason = "a future that is given to a function is copied, which costs more than what it does"
+)]
+#[inline(always)]
 fn at_once<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-    let waits = || {
-        Err(Fault::new(
-            Kind::Internal,
-            "what should be known is waited for",
-        ))
-    };
-    work.now_or_never().unwrap_or_else(waits)
+    let work = std::pin::pin!(work);
+    match work.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(done) => done,
+        Poll::Pending => {
+            let words = "what should be known is waited for";
+            Err(Fault::new(Kind::Internal, words))
+        }
+    }
 }
 
 fn unsupported(message: &'static str) -> Fault {

@@ -50,7 +50,7 @@ pub struct Owner {
     /// nor is the agent asked about another owner's task, even where an agent has one context for all.
     apart: Arc<str>,
     /// The context that the call itself named.
-    named: Option<Box<str>>,
+    named: Option<Key>,
     /// It was nobody's until now.
     new: Option<Arc<New>>,
 }
@@ -179,9 +179,11 @@ impl Owner {
     /// Whether a call may name all these tasks, and this context. The store is asked even where none is named: a call
     /// whose task could not be remembered must not begin.
     pub async fn may_name(&mut self, tasks: &[String], context: Option<&str>) -> Result<(), Fault> {
-        self.named = context.map(Into::into);
-        let mut keys: Vec<Key> = tasks.iter().map(|task| self.task(task)).collect();
-        keys.push(self.context(context.unwrap_or_default()));
+        let key = self.context(context.unwrap_or_default());
+        self.named = context.map(|_| key);
+        let mut keys = Vec::with_capacity(tasks.len() + 1);
+        keys.extend(tasks.iter().map(|task| self.task(task)));
+        keys.push(key);
         let owners = self.store().owners(keys, self.key).await;
         let mut owners = owners.map_err(away)?;
         let context_owner = owners.pop().flatten();
@@ -202,14 +204,14 @@ impl Owner {
     /// anything is asked of the agent for it, or anybody waits for it. What it makes must be remembered: it does not go
     /// out where there is no room for that.
     pub async fn takes(&mut self) -> Result<(), Fault> {
-        let Some(context) = &self.named else {
+        let Some(what) = self.named else {
             return if self.store().has_room(self.key) {
                 Ok(())
             } else {
                 Err(no_room())
             };
         };
-        let (what, name) = (self.context(context), self.of.0.conversations.token());
+        let name = self.of.0.conversations.token();
         let claimed = self.store().claim(what, self.key, name).await;
         match claimed.map_err(away)? {
             Claimed::Own => Ok(()),
