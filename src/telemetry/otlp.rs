@@ -4,7 +4,7 @@
 //!   the SDK's threads (they know no runtime) ──► HttpClient ──► one small runtime ──► Client ──► collector
 //!   the audit log's own thread ─────────────── with a runtime of its own ────────────► Client ──► collector
 //! ```
-//! What waits is bounded here and not by the SDK, which would only count what it drops: see [`Waiting`].
+//! What waits is bounded here and not by the SDK, which would only count what it drops: see `Waiting`.
 use std::{
     fmt,
     sync::{
