@@ -130,9 +130,12 @@ pub(super) fn split(line: &[u8]) -> Option<(&[u8], Link)> {
 
 pub(super) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |four: u8| char::from(DIGITS[usize::from(four)]);
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.map(digit).collect()
+    let mut text = Vec::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(DIGITS[usize::from(byte >> 4)]);
+        text.push(DIGITS[usize::from(byte & 15)]);
+    }
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// 64 digits of hex, as we write them.
