@@ -1,9 +1,10 @@
 //! What is counted, and how it is named.
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs};
 
 use a2a_gateway::telemetry::names::{Kind, METRICS};
 
 use crate::{
+    program::{self, Program},
     scrape::{ADMIN, Scrape, until_scraped},
     support::{
         agent::Agent,
@@ -242,6 +243,26 @@ fn streams_are_counted_while_they_live_and_their_events_as_they_come() {
     assert!((events - 6.0).abs() < 1e-9);
     let firsts = scrape.value(first, &[]);
     assert!((firsts - 5.0).abs() < 1e-9, "the first of a stream alone");
+}
+
+#[test]
+fn metrics_set_no_memory_aside_for_series_that_never_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = Agent::start();
+    let resident = |more: &str| -> u64 {
+        let yaml = program::settings(folder.path(), agent.addr, more);
+        let program = Program::start(folder.path(), &yaml);
+        let status = fs::read_to_string(format!("/proc/{}/status", program.id())).unwrap();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+        let kib = line.unwrap().split_whitespace().next().unwrap();
+        kib.parse::<u64>().unwrap() / 1024
+    };
+    let without = resident("telemetry: {metrics: {prometheus: false}}");
+    let with = resident("");
+    assert!(
+        with < without + 16,
+        "{with} MiB with metrics, {without} MiB without"
+    );
 }
 
 #[test]
