@@ -12,7 +12,11 @@
 //!
 //! Metrics are those of [`names::METRICS`], attributes of spans those of [`traces::ATTRIBUTES`]. OTLP goes over HTTP in
 //! protobuf; gRPC is not spoken.
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 
 use http::{HeaderMap, request::Parts};
 use opentelemetry::KeyValue;
@@ -249,10 +253,24 @@ pub struct Heard {
     pub blame: Option<Blame>,
     /// It has had an event.
     first_event: bool,
-    /// It is a live stream.
-    streams: bool,
+    /// Whether it is a live stream.
+    live: Live,
+    /// When its client had all that it gets, or went.
+    gone: Option<u64>,
     /// It is traced.
     sampled: Option<Box<Sampled>>,
+}
+
+/// Whether a call is a stream that its client sees.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Live {
+    /// Not yet, or never.
+    #[default]
+    No,
+    /// It is counted.
+    Yes,
+    /// Its client has no more of it, whoever reads on.
+    Over,
 }
 
 /// What is known of a call that has ended.
@@ -331,15 +349,13 @@ impl Ears {
 
     /// A call has ended.
     pub fn ended(&self, told: &Told<'_>, heard: &Heard) {
-        use std::sync::atomic::Ordering::Relaxed;
         let outcome = Outcome::of(told.left, heard.blame);
         if let Some(counts) = &self.counts
             && let Some(series) = heard.series.as_ref().or(self.unrouted.as_ref())
         {
-            series.ended(told.method, told.from, outcome, told.micros);
-            if heard.streams {
-                series.streams.fetch_sub(1, Relaxed);
-            }
+            // What goes on without its client may take hours, which no caller waited.
+            let micros = heard.gone.unwrap_or(told.micros);
+            series.ended(told.method, told.from, outcome, micros);
             if told.refused
                 && let Some(reason) = told.fault
             {
@@ -387,15 +403,21 @@ impl Heard {
         }
     }
 
-    /// Its answer is a live stream from here on.
+    /// Its answer is a live stream from here on, if its client is still there.
     pub fn streams(&mut self) {
-        if let Some(series) = &self.series
-            && !std::mem::replace(&mut self.streams, true)
-        {
-            let _before = series
-                .streams
-                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if let (Live::No, Some(series)) = (self.live, &self.series) {
+            series.streams.fetch_add(1, Relaxed);
+            self.live = Live::Yes;
         }
+    }
+
+    /// Its client has all of its answer, or went: `micros` says when. Others may go on with it.
+    pub fn gone(&mut self, micros: u64) {
+        self.gone.get_or_insert(micros);
+        if let (Live::Yes, Some(series)) = (self.live, &self.series) {
+            series.streams.fetch_sub(1, Relaxed);
+        }
+        self.live = Live::Over;
     }
 
     /// Something was sent to the agent; the first counts.
@@ -427,7 +449,7 @@ impl Heard {
 }
 
 fn add(to: &std::sync::atomic::AtomicU64, more: u64) {
-    to.fetch_add(more, std::sync::atomic::Ordering::Relaxed);
+    to.fetch_add(more, Relaxed);
 }
 
 /// The line of a call.

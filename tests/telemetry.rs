@@ -4,6 +4,8 @@
     clippy::unwrap_used,
     reason = "a test that cannot go on may panic anywhere"
 )]
+#[path = "support/program.rs"]
+mod program;
 #[path = "support/parts.rs"]
 mod support;
 

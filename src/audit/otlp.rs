@@ -7,6 +7,9 @@
 //! ```
 //! Files and stdout do not wait for it. Places do: a collector that is away ends in a full queue, as a full disk does, and
 //! there `audit.on_full` decides. A line may be sent twice, where an answer was lost; its `seq` tells.
+//!
+//! What a collector refuses for what is in it would be refused for ever, and hold up all that comes after. So it is sent in
+//! halves, down to the lines that alone are refused: these are given up, and said to be.
 use std::{
     collections::VecDeque,
     io,
@@ -16,7 +19,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::HeaderValue;
+use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
 use opentelemetry_proto::tonic::{
     collector::logs::v1::{ExportLogsServiceRequest, ExportLogsServiceResponse},
@@ -147,26 +150,101 @@ impl Drop for Sink {
 
 fn run(shared: &Shared, sender: &Sender, runtime: &tokio::runtime::Runtime, queue: &Queue) {
     let mut away = false;
+    let mut refused = 0;
     while let Some(batch) = next(shared) {
-        let body = Bytes::from(sender.request(&batch.lines).encode_to_vec());
-        let mut pause = RETRY;
-        while let Err(trouble) = sender.send(runtime, body.clone()) {
-            if !std::mem::replace(&mut away, true) {
-                tracing::error!(
-                    %trouble,
-                    "the audit log cannot be sent to the collector; it is tried again until audit.queue is full"
-                );
+        let mut parts = vec![&*batch.lines];
+        let before = refused;
+        let mut last = None;
+        while let Some(lines) = parts.pop() {
+            match deliver(shared, sender, runtime, lines, &mut away) {
+                Delivered::Yes => {}
+                Delivered::Never(trouble) => {
+                    if let Some((first, rest)) = halves(lines) {
+                        parts.extend([rest, first]);
+                    } else {
+                        refused += 1;
+                        last = Some(trouble);
+                    }
+                }
+                Delivered::NoMore => return, // the writer says how many are lost
             }
-            if !wait(shared, pause) {
-                return; // the writer says how many are lost
-            }
-            pause = (pause * 2).min(SELDOM);
         }
-        if std::mem::take(&mut away) {
-            tracing::info!("the audit log is sent to the collector again");
+        if let Some(trouble) = last {
+            tracing::error!(
+                %trouble,
+                lines = refused - before,
+                since_start = refused,
+                "the collector refuses lines of the audit log for what they are; they are given up there, and are missing \
+                 in what it keeps"
+            );
         }
         queue.give_back(&batch.places);
     }
+}
+
+/// What became of lines.
+enum Delivered {
+    Yes,
+    /// They are refused, and always would be.
+    Never(Trouble),
+    /// Nobody waits for it any more.
+    NoMore,
+}
+
+/// Sends lines, however often that has to be tried.
+fn deliver(
+    shared: &Shared,
+    sender: &Sender,
+    runtime: &tokio::runtime::Runtime,
+    lines: &[u8],
+    away: &mut bool,
+) -> Delivered {
+    let body = Bytes::from(sender.request(lines).encode_to_vec());
+    let mut pause = RETRY;
+    let mut never = None;
+    while let Err(trouble) = sender.send(runtime, body.clone()) {
+        if is_for_what_it_is(&trouble) {
+            never = Some(trouble);
+            break;
+        }
+        if !std::mem::replace(away, true) {
+            tracing::error!(
+                %trouble,
+                "the audit log cannot be sent to the collector; it is tried again until audit.queue is full"
+            );
+        }
+        if !wait(shared, pause) {
+            return Delivered::NoMore;
+        }
+        pause = (pause * 2).min(SELDOM);
+    }
+    if std::mem::take(away) {
+        tracing::info!("the audit log is sent to the collector again");
+    }
+    never.map_or(Delivered::Yes, Delivered::Never)
+}
+
+/// Whether the lines are to blame, and not who sends them or where to, which somebody may mend.
+fn is_for_what_it_is(trouble: &Trouble) -> bool {
+    match trouble {
+        Trouble::Refused(status) => [
+            StatusCode::BAD_REQUEST,
+            StatusCode::PAYLOAD_TOO_LARGE,
+            StatusCode::UNPROCESSABLE_ENTITY,
+        ]
+        .contains(status),
+        Trouble::Away(_) | Trouble::Busy(_) => false,
+    }
+}
+
+/// Lines in two parts of about the same length, where there is more than one.
+fn halves(lines: &[u8]) -> Option<(&[u8], &[u8])> {
+    let last = lines.len().saturating_sub(1); // the end of the last line parts nothing
+    let middle = last / 2;
+    let before = memchr::memrchr(b'\n', &lines[..middle]);
+    let after = || memchr::memchr(b'\n', &lines[middle..last]).map(|at| middle + at);
+    let end = before.or_else(after)?;
+    Some(lines.split_at(end + 1))
 }
 
 /// What waits, as much as is sent at once; none once nothing more comes.

@@ -60,7 +60,8 @@ impl Drop for Open {
         if let Some(mut call) = self.call.get_mut().take() {
             call.micros.ended = ended;
             if let Some(ears) = &self.ears {
-                let heard = std::mem::take(&mut call.heard);
+                let mut heard = std::mem::take(&mut call.heard);
+                heard.gone(ended); // at the latest
                 ears.ended(&told(&call, &heard), &heard);
             }
             if let Some(log) = &self.log {
@@ -417,7 +418,10 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.tell(|call, _| call.left = true);
+        self.0.tell(|call, open| {
+            call.left = true;
+            call.heard.gone(open.micros());
+        });
     }
 }
 
@@ -468,8 +472,9 @@ impl<B: Body<Data = Bytes, Error = io::Error> + Unpin> Body for Recorded<B> {
 
 impl<B> Drop for Recorded<B> {
     fn drop(&mut self) {
-        if !self.ended {
-            self.record.tell(|call, _| call.left = true);
-        }
+        self.record.tell(|call, open| {
+            call.left |= !self.ended;
+            call.heard.gone(open.micros()); // a follower may go on for long
+        });
     }
 }

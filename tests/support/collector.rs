@@ -30,6 +30,8 @@ struct Got {
     bytes: Vec<u8>,
     /// What it answers, where that is not 200.
     says: Option<u16>,
+    /// What it answers where this is in a body.
+    refuses: Option<(&'static str, u16)>,
 }
 
 #[derive(Clone)]
@@ -66,6 +68,11 @@ impl Collector {
     /// It answers so from now on; 200 is as always.
     pub fn says(&self, status: u16) {
         self.got.lock().unwrap().says = Some(status).filter(|s| *s != 200);
+    }
+
+    /// From now on it answers so what has this in it.
+    pub fn refuses(&self, text: &'static str, status: u16) {
+        self.got.lock().unwrap().refuses = Some((text, status));
     }
 
     pub fn heads(&self) -> Vec<Head> {
@@ -107,7 +114,10 @@ fn take(wire: &mut Wire, got: &Mutex<Got>) -> Option<()> {
     let body = wire.exactly(length)?;
     assert_eq!(head.get("content-type"), Some("application/x-protobuf"));
     let mut got = got.lock().unwrap();
-    let status = got.says.unwrap_or(200);
+    let has = |text: &str| body.windows(text.len()).any(|w| w == text.as_bytes());
+    let refused = got.refuses.filter(|(text, _)| has(text));
+    let status = got.says.or(refused.map(|(_, status)| status));
+    let status = status.unwrap_or(200);
     let path = head.line.split(' ').nth(1).unwrap().to_owned();
     got.heads.push(head);
     if status == 200 {

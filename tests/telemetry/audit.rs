@@ -151,3 +151,32 @@ fn or_calls_are_served_without_a_record() {
     let usage = gateway.served().audit.usage().unwrap();
     assert_eq!((usage.taken, usage.without_place, usage.written), (4, 4, 0));
 }
+
+#[test]
+fn a_line_that_is_refused_for_ever_holds_up_no_other() {
+    const BAD: &str = "\"status\":404";
+    for status in [400, 413, 422] {
+        let (place, collector) = (Place::new(), Collector::start());
+        collector.refuses(BAD, status);
+        collector.says(503); // so that lines come together
+        let gateway = gateway(&place, answering(), &collector, "checkpoint: 0");
+        let mut client = gateway.client();
+        for n in 0..9 {
+            if n % 4 == 1 {
+                assert_eq!(client.ask("GET /no/such/path", "", "").status(), 404);
+            } else {
+                assert_eq!(ask(&mut client), 200);
+            }
+        }
+        until("the files have them", || in_files(&place).len() == 10);
+        collector.says(200);
+        let audit = gateway.served().audit.clone();
+        until("all places are free", || audit.usage().unwrap().taken == 0);
+        let mut good = in_files(&place);
+        good.retain(|line| !line.contains(BAD));
+        assert_eq!(good.len(), 7 + 1, "and the file's first line");
+        assert_eq!(lines(&collector).0, good);
+        assert_eq!(ask(&mut client), 200);
+        until("what follows comes", || lines(&collector).0.len() == 9);
+    }
+}

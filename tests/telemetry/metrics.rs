@@ -1,9 +1,11 @@
 //! What is counted, and how it is named.
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs};
 
 use a2a_gateway::telemetry::names::{Kind, METRICS};
+use tokio::time::Instant;
 
 use crate::{
+    program::{self, Program},
     scrape::{ADMIN, Scrape, until_scraped},
     support::{
         agent::Agent,
@@ -242,6 +244,57 @@ fn streams_are_counted_while_they_live_and_their_events_as_they_come() {
     assert!((events - 6.0).abs() < 1e-9);
     let firsts = scrape.value(first, &[]);
     assert!((firsts - 5.0).abs() < 1e-9, "the first of a stream alone");
+}
+
+#[test]
+fn a_stream_that_is_read_on_without_its_client_is_not_live_and_takes_no_longer() {
+    let agent = Agent::start();
+    let gateway = Gateway::with(agent.addr, "follow_streams: true", ADMIN);
+    let (line, body) = J10.stream();
+    let begun = Instant::now();
+    let mut client = gateway.client();
+    client.send(line, "", &body);
+    let mut call = agent.next();
+    call.begin();
+    call.event(&words::result(words::WORKING));
+    client.head();
+    client.event().unwrap();
+    let streams = "a2a_gateway_streams";
+    until_scraped(&gateway, streams, &[], 1.0);
+    drop(client);
+    let scrape = until_scraped(&gateway, streams, &[], 0.0);
+    let seen = begun.elapsed().as_secs_f64();
+    assert!(call.is_open(), "somebody reads on");
+    assert!(scrape.value(CALLS, &[]).abs() < 1e-9, "it has not ended");
+    call.event(&words::result(words::DONE));
+    call.end();
+    let scrape = until_scraped(&gateway, CALLS, &[("outcome", "left")], 1.0);
+    assert!(scrape.value(streams, &[]).abs() < 1e-9, "it left once");
+    let took = scrape.value("a2a_gateway_call_duration_seconds_sum", &[]);
+    assert!(
+        took <= seen,
+        "its client was there for {seen} s, not {took}"
+    );
+}
+
+#[test]
+fn metrics_set_no_memory_aside_for_series_that_never_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = Agent::start();
+    let resident = |more: &str| -> u64 {
+        let yaml = program::settings(folder.path(), agent.addr, more);
+        let program = Program::start(folder.path(), &yaml);
+        let status = fs::read_to_string(format!("/proc/{}/status", program.id())).unwrap();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+        let kib = line.unwrap().split_whitespace().next().unwrap();
+        kib.parse::<u64>().unwrap() / 1024
+    };
+    let without = resident("telemetry: {metrics: {prometheus: false}}");
+    let with = resident("");
+    assert!(
+        with < without + 16,
+        "{with} MiB with metrics, {without} MiB without"
+    );
 }
 
 #[test]
