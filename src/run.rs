@@ -61,6 +61,8 @@ pub struct Served {
     pub drains: Drains,
     /// What the gateway tells of itself.
     pub telemetry: Telemetry,
+    /// TLS with clients, if they speak it.
+    tls: Option<tls::Server>,
     /// Looks at the files of TLS.
     _watch: Watch,
 }
@@ -92,7 +94,7 @@ pub fn start_looking_up(config: Config, source: Source, lookup: &Lookup) -> io::
     let rules = setup.rules().clone();
     let front = Front::new(setup);
     let workers = front.clone();
-    let settings = server_settings(&config, tls);
+    let settings = server_settings(&config, tls.clone());
     let running = server::start(settings, move |worker| workers.worker(&worker))?;
     let drains = Drains::of(running.handle());
     let waiting = reload::Waiting::new();
@@ -118,6 +120,7 @@ pub fn start_looking_up(config: Config, source: Source, lookup: &Lookup) -> io::
         reloads,
         drains,
         telemetry,
+        tls,
         _watch: watch,
     };
     counted::read_by(&served.telemetry, &served);

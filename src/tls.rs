@@ -8,6 +8,7 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 mod advice;
 mod certificate;
 mod client;
+mod expiry;
 mod files;
 mod server;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod tests;
 pub use advice::{advice, refusal};
 pub use certificate::Certificate;
 pub use client::{Client, Roots};
+pub use expiry::Expiry;
 pub use server::{ClientCertificates, Server, Settings};
 
 /// HTTP/2, as ALPN names it.

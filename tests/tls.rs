@@ -3,6 +3,8 @@
     clippy::unwrap_used,
     reason = "a test that cannot go on may panic anywhere"
 )]
+#[path = "support/program.rs"]
+mod program;
 #[path = "support/parts.rs"]
 mod support;
 
@@ -20,6 +22,8 @@ mod house;
 mod listener;
 #[path = "tls/pki.rs"]
 mod pki;
+#[path = "tls/reload.rs"]
+mod reload;
 #[path = "tls/rotation.rs"]
 mod rotation;
 #[path = "tls/unix.rs"]

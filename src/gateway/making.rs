@@ -48,6 +48,7 @@ use crate::{
         slot::Times,
     },
     telemetry::Telemetry,
+    tls::{Client, Expiry},
     watch::Watch,
 };
 
@@ -250,6 +251,11 @@ impl Setup {
     pub fn backends(&self) -> Backends {
         let rooms = self.rooms.values().map(|(_, room)| room.clone());
         Backends(rooms.collect())
+    }
+
+    /// When the certificate ends that agents are shown, if there is one.
+    pub fn certificate_of_agents(&self) -> Option<Arc<[Expiry]>> {
+        self.tls.of_agents.as_ref().map(Client::ends)
     }
 
     /// What bodies may hold, and hold now.

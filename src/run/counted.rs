@@ -8,6 +8,7 @@ use crate::{
     front::Front,
     reload,
     telemetry::{Telemetry, names},
+    tls::{self, Expiry},
 };
 
 /// Tells telemetry where to read. The same is told again after a reload, of what is new then.
@@ -30,6 +31,7 @@ pub(super) fn read_by(telemetry: &Telemetry, of: &Served) {
     telemetry.gauge(names::STORE_UP, move || {
         u64::from(conversations.store().is_up())
     });
+    of_tls(telemetry, of);
     of_agents(telemetry, &of.front);
     of_reloads(telemetry, of.reloads.status());
     if of.audit.is_on() {
@@ -46,6 +48,27 @@ pub(super) fn read_by(telemetry: &Telemetry, of: &Served) {
                     say.count(&[result], records);
                 }
             }
+        });
+    }
+}
+
+/// Certificates of both sides, and how clients come to terms with ours.
+fn of_tls(telemetry: &Telemetry, of: &Served) {
+    let (tls, front) = (of.tls.clone(), of.front.clone());
+    telemetry.reads(names::CERTIFICATE_EXPIRY, move |say| {
+        let own = tls.as_ref().map(tls::Server::ends);
+        let shown = front.setup().certificate_of_agents();
+        for all in [own, shown].into_iter().flatten() {
+            for Expiry { setting, at } in &*all {
+                say.seconds(&[setting], *at);
+            }
+        }
+    });
+    if of.tls.is_some() {
+        let counts = of.running.counts();
+        telemetry.reads(names::HANDSHAKES, move |say| {
+            say.count(&["ok"], counts.handshakes());
+            say.count(&["failed"], counts.handshakes_failed());
         });
     }
 }

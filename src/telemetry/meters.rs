@@ -46,6 +46,15 @@ impl Say<'_> {
         (self.to)(value, &labels);
     }
 
+    /// The same for a time, which may be before 1970.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "exact for more years than there are"
+    )]
+    pub fn seconds(&self, labels: &[&str], at: i64) {
+        self.say(labels, at as f64);
+    }
+
     /// The same for what is counted.
     #[expect(
         clippy::cast_precision_loss,

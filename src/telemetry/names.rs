@@ -96,6 +96,8 @@ pub const RELOADS: &str = "a2a.gateway.reloads";
 pub const LAST_RELOAD: &str = "a2a.gateway.config.last_reload_time";
 /// Whether the settings' file could be used.
 pub const CONFIG_VALID: &str = "a2a.gateway.config.valid";
+/// How clients came to terms with the gateway on TLS.
+pub const HANDSHAKES: &str = "a2a.gateway.tls.handshakes";
 /// When certificates end.
 pub const CERTIFICATE_EXPIRY: &str = "a2a.gateway.certificate.expiry";
 /// Which gateway this is.
@@ -131,6 +133,7 @@ pub const METRICS: &[Metric] = {
         m(LOSSES,              Counter,          "",         &["path"],   "a2a_gateway_losses_total", "Members that were lost in translation."),
         m(CONNECTIONS,         Gauge,            "",         &[],         "a2a_gateway_connections", "Connections of clients."),
         m(CONNECTIONS_REFUSED, Counter,          "",         &[],         "a2a_gateway_connections_refused_total", "Connections that were closed at once, since there were too many."),
+        m(HANDSHAKES,          Counter,          "",         &["result"], "a2a_gateway_tls_handshakes_total", "Handshakes of clients that ended: ok, or failed."),
         m(DRAINING,            Gauge,            "",         &[],         "a2a_gateway_draining", "1 while the gateway stops."),
         m(BUFFERED,            Gauge,            "By",       &[],         "a2a_gateway_buffered_bytes", "Bodies that are held in memory."),
         m(FOLLOWERS,           Gauge,            "",         &[],         "a2a_gateway_followers", "Calls that go on though their client has gone."),
@@ -145,7 +148,7 @@ pub const METRICS: &[Metric] = {
         m(RELOADS,             Counter,          "",         &["result"], "a2a_gateway_reloads_total", "Times that the settings were read again."),
         m(LAST_RELOAD,         Gauge,            "s",        &[],         "a2a_gateway_config_last_reload_time_seconds", "When settings were last taken, in Unix time."),
         m(CONFIG_VALID,        Gauge,            "",         &[],         "a2a_gateway_config_valid", "0 while the settings' file cannot be used and the old settings run."),
-        m(CERTIFICATE_EXPIRY,  Gauge,            "s",        &["file"],   "a2a_gateway_certificate_expiry_seconds", "When a certificate ends, in Unix time."),
+        m(CERTIFICATE_EXPIRY,  Gauge,            "s",        &["file"],   "a2a_gateway_certificate_expiry_seconds", "When the first certificate of a file ends, in Unix time, by the setting that names the file."),
         m(BUILD_INFO,          Gauge,            "",         &["version"], "a2a_gateway_build_info", "1, with what runs."),
         m(PROCESS_CPU,         Counter,          "s",        &[],         "process_cpu_seconds_total", "Time of processors that this process has used."),
         m(PROCESS_MEMORY,      Gauge,            "By",       &[],         "process_resident_memory_bytes", "Memory that this process has."),

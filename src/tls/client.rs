@@ -5,7 +5,7 @@ use rustls::{ClientConfig, RootCertStore, sign::SingleCertAndKey};
 use tokio_rustls::TlsConnector;
 
 use super::{
-    H1, H2, Pair,
+    Expiry, H1, H2, Pair,
     files::{Looked, Made},
     provider,
 };
@@ -61,7 +61,8 @@ impl Client {
         let own = settings.own.as_ref();
         let own = own.map(|pair| {
             let keys = ["client_cert_file", "client_key_file"];
-            files.pair(keys, pair, provider())
+            let setting = format!("{section}.client_cert_file");
+            files.pair(setting, keys, pair, provider())
         });
         let own = own.transpose()?;
         let made = Made::of(files, move |_| {
@@ -94,6 +95,11 @@ impl Client {
     /// Looks at the files, once in a while.
     pub fn files(&self) -> Box<dyn Look> {
         Box::new(self.0.clone())
+    }
+
+    /// When the certificate ends that is shown, if there is one.
+    pub fn ends(&self) -> Arc<[Expiry]> {
+        self.0.ends()
     }
 
     /// For the next connection.

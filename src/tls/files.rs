@@ -1,7 +1,7 @@
 //! Things that are made of several files, and made anew when one has changed. Files that belong together are seldom
 //! written at one moment: a certificate that does not fit its key yet waits for the other file, and what was made
 //! before still holds.
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::SystemTime};
 
 use parking_lot::{Mutex, RwLock};
 use rustls::{
@@ -12,7 +12,10 @@ use rustls::{
 };
 use tokio::sync::watch;
 
-use super::Pair;
+use super::{
+    Pair,
+    expiry::{self, Expiry, Told},
+};
 use crate::watch::{Look, Watched};
 
 /// How many looks files may not fit together before somebody has to know.
@@ -27,6 +30,8 @@ struct Inner<T> {
     make: Box<Make<T>>,
     now: RwLock<Arc<T>>,
     made: watch::Sender<u64>,
+    /// When what it was made of ends.
+    ends: RwLock<Arc<[Expiry]>>,
     files: Mutex<Looked>,
 }
 
@@ -37,6 +42,9 @@ pub(super) struct Looked {
     changes: Vec<watch::Receiver<u64>>,
     /// Looks since a change of which nothing could be made.
     waits: Option<u32>,
+    /// Those whose end is told, by the setting that names them.
+    ends: Vec<(String, Watched<Vec<CertificateDer<'static>>>)>,
+    told: Told,
 }
 
 impl Looked {
@@ -46,6 +54,36 @@ impl Looked {
             files: vec![],
             changes: vec![],
             waits: None,
+            ends: vec![],
+            told: Told::default(),
+        }
+    }
+
+    /// When these end is told from now on, under the name of their setting.
+    pub(super) fn tells(&mut self, setting: String, file: Watched<Vec<CertificateDer<'static>>>) {
+        self.ends.push((setting, file));
+    }
+
+    /// When they end, as files say it now.
+    fn ends(&self) -> Arc<[Expiry]> {
+        let ends = self.ends.iter().filter_map(|(setting, file)| {
+            let at = expiry::earliest(&file.now())?;
+            let setting = setting.clone();
+            Some(Expiry { setting, at })
+        });
+        ends.collect()
+    }
+
+    /// Warns of what ends soon, once in a while.
+    fn warn(&mut self, of: &[Expiry]) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.map_or(0, |now| now.as_secs().cast_signed());
+        for Expiry { setting, at } in self.told.near(of, now) {
+            let hours_left = (at - now) / 3600;
+            tracing::warn!(
+                %setting, hours_left,
+                "a certificate ends soon, or has ended; renew it in the same file, which is read again"
+            );
         }
     }
 
@@ -115,15 +153,18 @@ impl Looked {
         })
     }
 
-    /// A certificate with its key. They may not fit together yet whenever this is asked.
+    /// A certificate with its key. They may not fit together yet whenever this is asked. Its end is told under the name
+    /// of `setting`.
     pub(super) fn pair(
         &mut self,
+        setting: String,
         keys: [&str; 2],
         pair: &Pair,
         provider: Arc<CryptoProvider>,
     ) -> Result<impl Fn() -> Result<CertifiedKey, String> + Send + Sync + use<>, String> {
         let chain = self.certificates(keys[0], &pair.cert_file)?;
         let key = self.key(keys[1], &pair.key_file, provider)?;
+        self.tells(setting, chain.clone());
         let says = format!("{} and {} do not belong together", keys[0], keys[1]);
         Ok(move || {
             let both = CertifiedKey::new((*chain.now()).clone(), (*key.now()).clone());
@@ -166,12 +207,18 @@ impl<T: Send + Sync + 'static> Made<T> {
             make: Box::new(make),
             now: RwLock::new(now.into()),
             made: watch::Sender::new(0),
+            ends: RwLock::new(files.ends()),
             files: Mutex::new(files),
         })))
     }
 
     pub(super) fn now(&self) -> Arc<T> {
         self.0.now.read().clone()
+    }
+
+    /// When the certificates end that it is made of.
+    pub(super) fn ends(&self) -> Arc<[Expiry]> {
+        self.0.ends.read().clone()
     }
 
     /// Hears of every time that it is made anew.
@@ -195,6 +242,7 @@ impl<T: Send + Sync> Look for Made<T> {
                 files.waits = Some(0);
             }
         }
+        files.warn(&of.ends.read().clone());
         let Some(looks) = files.waits else {
             return;
         };
@@ -203,6 +251,7 @@ impl<T: Send + Sync> Look for Made<T> {
         match (of.make)(time) {
             Ok(made) => {
                 *of.now.write() = made.into();
+                *of.ends.write() = files.ends();
                 of.made.send_replace(time);
                 files.waits = None;
                 tracing::info!(what, "new certificates hold for new connections");

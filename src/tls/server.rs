@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    Certificate, H1, H2, Pair,
+    Certificate, Expiry, H1, H2, Pair,
     files::{Looked, Made},
     provider,
 };
@@ -66,7 +66,8 @@ impl Server {
     /// Reads all files, which must be good the first time.
     pub fn read(settings: &Settings) -> Result<Self, String> {
         let mut files = Looked::new("tls");
-        let pair = files.pair(["tls.cert_file", "tls.key_file"], &settings.own, provider())?;
+        let keys = ["tls.cert_file", "tls.key_file"];
+        let pair = files.pair(keys[0].to_owned(), keys, &settings.own, provider())?;
         let clients = settings.clients.as_ref();
         let verifier = clients.map(|c| verifier(c, &mut files)).transpose()?;
         let versions = if settings.only_13 { ONLY_13 } else { BOTH };
@@ -86,6 +87,11 @@ impl Server {
     /// Looks at the files, once in a while.
     pub fn files(&self) -> Box<dyn Look> {
         Box::new(self.0.clone())
+    }
+
+    /// When the certificate ends that is shown, and those of who vouches for clients.
+    pub fn ends(&self) -> Arc<[Expiry]> {
+        self.0.ends()
     }
 
     /// For the next connection.
@@ -146,7 +152,9 @@ fn verifier(
     of: &ClientCertificates,
     files: &mut Looked,
 ) -> Result<impl Fn() -> Result<Verifier, String> + Send + Sync + use<>, String> {
-    let roots = files.authorities("tls.client_certificates.ca_file", &of.ca_file)?;
+    let setting = "tls.client_certificates.ca_file";
+    let roots = files.authorities(setting, &of.ca_file)?;
+    files.tells(setting.to_owned(), roots.clone());
     let mut lists: Vec<Watched<Vec<CertificateRevocationListDer<'static>>>> = vec![];
     for (index, path) in of.crl_files.iter().enumerate() {
         let key = format!("tls.client_certificates.crl_files[{index}]");

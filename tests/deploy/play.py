@@ -252,6 +252,7 @@ def play(stage, gateway):
     process.wait(PATIENCE)
     if process.returncode != 0:
         yield f"the gateway ends with {process.returncode}"
+    del stage.processes["gateway"]  # it has ended as it should, which is no reason to give up on what comes next
 
 
 def put(folder, name, text):

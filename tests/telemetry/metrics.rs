@@ -5,6 +5,7 @@ use a2a_gateway::telemetry::names::{Kind, METRICS};
 use tokio::time::Instant;
 
 use crate::{
+    certificates::{self, OF_TLS},
     program::{self, Program},
     scrape::{ADMIN, Scrape, until_scraped},
     support::{
@@ -16,9 +17,6 @@ use crate::{
 };
 
 const CALLS: &str = "a2a_gateway_calls_total";
-
-/// What there is only with TLS.
-const OF_OTHERS: [&str; 1] = ["a2a_gateway_certificate_expiry_seconds"];
 
 #[test]
 fn the_scrape_is_the_table_and_nothing_else() {
@@ -37,15 +35,19 @@ fn the_scrape_is_the_table_and_nothing_else() {
     client.send("POST /", "", &loses()); // a loss
     agent.next().json(&words::result(&words::wrapped()));
     assert_eq!(client.answer().status(), 200);
-    let scrape = until_scraped(&gateway, CALLS, &[], 3.0);
+    let mut scrape = until_scraped(&gateway, CALLS, &[], 3.0);
+    let with_tls = certificates::scraped();
+    for name in OF_TLS {
+        let of_tls = with_tls.types.get(name).cloned().unwrap();
+        let before = scrape.types.insert(name.to_owned(), of_tls);
+        assert_eq!(before, None, "{name} is there without TLS");
+    }
+    scrape.series.extend(with_tls.series);
     let there: BTreeSet<_> = scrape.types.keys().map(String::as_str).collect();
-    let table = METRICS.iter().map(|m| m.scrape);
-    let table: BTreeSet<_> = table.filter(|name| !OF_OTHERS.contains(name)).collect();
+    let table: BTreeSet<_> = METRICS.iter().map(|m| m.scrape).collect();
     assert_eq!(there, table);
     for metric in METRICS {
-        let Some(kind) = scrape.types.get(metric.scrape) else {
-            continue;
-        };
+        let kind = &scrape.types[metric.scrape];
         let expected = match metric.kind {
             Kind::Counter => "counter",
             Kind::UpDown | Kind::Gauge => "gauge",

@@ -4,7 +4,7 @@ use std::{
     net::{SocketAddr, TcpListener},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering::SeqCst},
+        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
     },
     thread,
 };
@@ -21,12 +21,15 @@ use super::{
     house::log,
     pki::{Authority, Issued, Mounted},
 };
-use crate::support::{
-    agent::answer,
-    gateway::Gateway,
-    message::Refusal,
-    until,
-    words::{ALL, J10, R10, result, wrapped},
+use crate::{
+    program::{TOKEN, write},
+    support::{
+        agent::answer,
+        gateway::Gateway,
+        message::Refusal,
+        until,
+        words::{ALL, J10, R10, result, wrapped},
+    },
 };
 
 /// An agent that answers over TLS, and notes who asks.
@@ -37,6 +40,8 @@ struct Agent {
     shown: Arc<Mutex<Vec<Option<u64>>>>,
     /// Whether each connection serves one call.
     once: Arc<AtomicBool>,
+    /// Connections that there were.
+    connections: Arc<AtomicUsize>,
 }
 
 /// An agent that shows this, and wants a certificate of these.
@@ -73,14 +78,16 @@ impl Agent {
             config: Arc::new(RwLock::new(by)),
             shown: Arc::default(),
             once: Arc::default(),
+            connections: Arc::default(),
         };
         let (config, shown) = (agent.config.clone(), agent.shown.clone());
-        let all_once = agent.once.clone();
+        let (all_once, connections) = (agent.once.clone(), agent.connections.clone());
         thread::spawn(move || {
             for tcp in listener.incoming() {
                 let by = config.read().clone();
                 let shown = shown.clone();
                 let once = all_once.load(SeqCst);
+                connections.fetch_add(1, SeqCst);
                 thread::spawn(move || {
                     let tls = ServerConnection::new(by).unwrap();
                     let mut io = BufReader::new(StreamOwned::new(tls, tcp.unwrap()));
@@ -251,6 +258,46 @@ fn an_authority_that_is_replaced_is_trusted_by_new_connections() {
     assert_eq!(send(&gateway, R10).status(), 502);
     files.put(&[("ca.crt", &new.pem())]);
     until("it is trusted", || send(&gateway, R10).status() == 200);
+}
+
+#[test]
+fn connections_stay_over_a_reload_that_leaves_tls_alone() {
+    let authority = Authority::new("agents");
+    let agent = Agent::start(config(&authority.issue(&["127.0.0.1"]), None, ANY));
+    let files = Mounted::new(&[("ca.crt", &authority.pem()), ("same.crt", &authority.pem())]);
+    let folder = tempfile::tempdir().unwrap();
+    let yaml = |trusts: &str, rest: &str| {
+        let ca_file = files.path(trusts);
+        format!(
+            "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nadmin_token_file: '{}'\nworkers: 1\n\
+             backend: {{url: '{}', system_roots: false, ca_file: '{}'}}\n{rest}\n",
+            folder.path().join("token").display(),
+            agent.url("127.0.0.1"),
+            ca_file.display()
+        )
+    };
+    let file = write(folder.path(), &yaml("ca.crt", ""));
+    let gateway = Gateway::from_file(&file);
+    let reload = |yaml: &str| {
+        write(folder.path(), yaml);
+        let fields = format!("authorization: Bearer {TOKEN}\r\n");
+        let answer = gateway.ask_admin("POST /v1/reload", &fields);
+        assert_eq!(answer.status(), 200, "{}", answer.body);
+    };
+    let after = |connections| {
+        assert_eq!(send(&gateway, R10).status(), 200);
+        assert_eq!(agent.connections.load(SeqCst), connections);
+    };
+    after(1);
+    for grace in 1..6 {
+        reload(&yaml("ca.crt", &format!("drain: {{grace: {grace}s}}")));
+        after(1);
+    }
+    // Other settings of TLS, even if they come to the same, are for other connections.
+    reload(&yaml("same.crt", ""));
+    after(2);
+    reload(&yaml("same.crt", "dialects: {v03: false}"));
+    after(2);
 }
 
 #[test]
