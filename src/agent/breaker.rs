@@ -116,6 +116,12 @@ impl Breaker {
         }
     }
 
+    /// Whether it is left alone at this moment, for so long as was said. Afterwards nothing is known: were that told as
+    /// "down", who sends calls only to what is up would never find out.
+    pub(super) fn is_shut(&self, now: Instant) -> bool {
+        matches!(self.state, State::Open { until } if now < until)
+    }
+
     /// Whether a trial is under way.
     pub(super) fn is_tried(&self) -> bool {
         matches!(self.state, State::Trial { .. })
@@ -161,6 +167,14 @@ impl Breaker {
         self.state = State::Closed;
         self.uneasy_until = Some(now + self.length() * 2);
         Some(Change::Closed)
+    }
+
+    /// A question that is no call was answered well: as good as a trial, once one is due.
+    pub(super) fn answered(&mut self, ticket: Ticket, now: Instant) -> Option<Change> {
+        if self.stand(now) != Stand::Due {
+            return None;
+        }
+        self.succeeded(ticket, now)
     }
 
     pub(super) fn failed(&mut self, ticket: Ticket, now: Instant) -> Option<Change> {
