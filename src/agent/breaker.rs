@@ -35,6 +35,16 @@ pub struct Settings {
     pub longest: Duration,
 }
 
+impl Settings {
+    /// It never opens, and nothing is told of the address: for what is no agent.
+    pub const OFF: Self = Self {
+        failures: 0,
+        percent: 0,
+        open: Duration::ZERO,
+        longest: Duration::ZERO,
+    };
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
