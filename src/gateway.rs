@@ -1,7 +1,10 @@
 //! The life of a call, straight through: head, body, the agent's words, its answer, the client's words.
 use std::{
     net::SocketAddr,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     task::{Context, Poll, Waker},
 };
 
@@ -15,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 mod admit;
 mod again;
 mod body;
+mod chores;
 mod cors;
 mod credentials;
 mod exchange;
@@ -36,6 +40,7 @@ mod well_known;
 
 pub use making::{Backends, BadSetup, Life, Setup};
 
+use chores::Chores;
 use followed::{Followed, Work};
 use routes::{Matched, Routes};
 use under_way::UnderWay;
@@ -118,6 +123,7 @@ struct Inner {
     stop: CancellationToken,
     /// New calls are to be refused: this gateway is about to end.
     leaving: Arc<AtomicBool>,
+    chores: Arc<Chores>,
     under_way: UnderWay,
     /// Whoever has this goes by its settings.
     _life: Arc<making::Life>,
@@ -156,14 +162,13 @@ impl Gateway {
         }
     }
 
-    /// Once in a while: closes connections to agents that nobody uses.
+    /// Once in a while: closes connections to agents that nobody uses, and begins what is to be done beside calls.
     pub fn tick(&self) {
         for agent in self.0.routes.agents() {
             agent.sweep();
-            if let Some(chore) = agent.chore() {
-                // Without room for it, it is due again soon enough.
-                (self.0.follow)(chore);
-            }
+        }
+        if !self.0.leaving.load(Relaxed) {
+            self.0.chores.begin(self.0.routes.agents());
         }
         self.0.conversations.tick();
         self.0.retries.tick();

@@ -35,6 +35,16 @@ pub struct Settings {
     pub longest: Duration,
 }
 
+impl Settings {
+    /// It never opens, and nothing is told of the address: for what is no agent.
+    pub const OFF: Self = Self {
+        failures: 0,
+        percent: 0,
+        open: Duration::ZERO,
+        longest: Duration::ZERO,
+    };
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -116,6 +126,12 @@ impl Breaker {
         }
     }
 
+    /// Whether it is left alone at this moment, for so long as was said. Afterwards nothing is known: were that told as
+    /// "down", who sends calls only to what is up would never find out.
+    pub(super) fn is_shut(&self, now: Instant) -> bool {
+        matches!(self.state, State::Open { until } if now < until)
+    }
+
     /// Whether a trial is under way.
     pub(super) fn is_tried(&self) -> bool {
         matches!(self.state, State::Trial { .. })
@@ -161,6 +177,14 @@ impl Breaker {
         self.state = State::Closed;
         self.uneasy_until = Some(now + self.length() * 2);
         Some(Change::Closed)
+    }
+
+    /// A question that is no call was answered well: as good as a trial, once one is due.
+    pub(super) fn answered(&mut self, ticket: Ticket, now: Instant) -> Option<Change> {
+        if self.stand(now) != Stand::Due {
+            return None;
+        }
+        self.succeeded(ticket, now)
     }
 
     pub(super) fn failed(&mut self, ticket: Ticket, now: Instant) -> Option<Change> {

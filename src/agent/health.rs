@@ -88,6 +88,7 @@ impl Agent {
             return; // a path that settings were checked for
         };
         let deadline = after(check.timeout);
+        let asked = branch.replica.is_asked();
         let answer = self.attempt(&branch, Box::new(request), false, deadline);
         // What connects and what waits have deadlines of their own; together they have this one.
         let answer = tokio::time::timeout_at(deadline, answer).await;
@@ -97,7 +98,7 @@ impl Agent {
             Err(_) => Err(format!("no answer within {:?}", check.timeout)),
         };
         let outcome = outcome.map_err(|cause| format!("health check of {}: {cause}", check.path));
-        branch.replica.checked(outcome, check);
+        branch.replica.checked(asked, outcome, check);
     }
 }
 

@@ -105,8 +105,10 @@ impl Replica {
     /// A call failed in a way that says that something is wrong there. `None` is the ticket of the only address.
     pub(super) fn failed(&self, ticket: Option<Ticket>, cause: &str) {
         let mut health = self.health.lock();
-        let ticket = ticket.unwrap_or_else(|| health.breaker.present());
-        let change = health.breaker.failed(ticket, Instant::now());
+        let now = Instant::now();
+        // Nobody begins trials at an only address: this was one if one was due.
+        let ticket = ticket.unwrap_or_else(|| health.breaker.begin(now));
+        let change = health.breaker.failed(ticket, now);
         self.settle(&mut health, change, cause);
     }
 
@@ -120,15 +122,24 @@ impl Replica {
         self.health.lock().checked.is_due(now, interval)
     }
 
-    /// It was asked how it is.
-    pub(super) fn checked(&self, outcome: Result<(), String>, check: &Check) {
-        let mut health = self.health.lock();
-        health.checked.count(outcome.is_ok(), check);
-        let cause = outcome.err().unwrap_or_default();
-        self.settle(&mut health, None, &cause);
+    /// It is about to be asked how it is.
+    pub(super) fn is_asked(&self) -> Ticket {
+        self.health.lock().breaker.present()
     }
 
-    /// Whether it is well, and how its breaker stands.
+    /// It was asked how it is.
+    pub(super) fn checked(&self, asked: Ticket, outcome: Result<(), String>, check: &Check) {
+        let mut health = self.health.lock();
+        health.checked.count(outcome.is_ok(), check);
+        let change = match &outcome {
+            Ok(()) => health.breaker.answered(asked, Instant::now()),
+            Err(_) => None,
+        };
+        let cause = outcome.err().unwrap_or_default();
+        self.settle(&mut health, change, &cause);
+    }
+
+    /// Whether it is up as far as is known, and how its breaker stands.
     pub(super) fn told(&self, now: Instant) -> (bool, super::status::Breaker) {
         let health = self.health.lock();
         let breaker = match health.breaker.stand(now) {
@@ -143,7 +154,7 @@ impl Replica {
     fn settle(&self, health: &mut Health, change: Option<Change>, cause: &str) {
         let well = health.breaker.is_calm() && !health.checked.down;
         self.uneasy.store(!well, Ordering::Relaxed);
-        let up = health.is_up(Instant::now());
+        let up = health.is_well(Instant::now());
         let address = &self.label;
         match (std::mem::replace(&mut health.up, up), up) {
             (true, false) => {
@@ -175,6 +186,11 @@ impl Health {
     }
 
     fn is_up(&self, now: Instant) -> bool {
+        !self.checked.down && !self.breaker.is_shut(now)
+    }
+
+    /// Whether that is known for sure.
+    fn is_well(&self, now: Instant) -> bool {
         !self.checked.down && self.breaker.stand(now) == Stand::Closed
     }
 }

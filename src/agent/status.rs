@@ -18,7 +18,8 @@ pub enum Breaker {
 pub struct Address {
     /// The address; the name, until it is known where that leads.
     pub address: String,
-    /// Whether it gets calls as all do.
+    /// Whether nothing says that it is down: no health check, and no breaker that is open for some time yet. One that is
+    /// due to be tried counts as up.
     pub up: bool,
     /// Its breaker.
     pub breaker: Breaker,

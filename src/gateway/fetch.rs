@@ -34,6 +34,7 @@ impl Fetch {
             max_connections: CONNECTIONS,
             connect: config.limits.connect,
             tls: tls.of_issuers.clone(),
+            breaker: agent::Breaking::OFF, // it is no agent, and who asks says what is wrong
             ..agent::Settings::new(origin)
         };
         let path = if url.path().is_empty() {

@@ -364,6 +364,7 @@ impl Setup {
             follow,
             stop,
             leaving,
+            chores: before.map_or_else(Arc::default, |of| of.chores.clone()),
             under_way: UnderWay::default(),
             _life: self.life.clone(),
         })))

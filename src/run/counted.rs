@@ -1,9 +1,9 @@
 //! What is counted where it happens, and read for metrics: connections, memory, the audit log, the state store.
-use std::time::SystemTime;
+use std::{collections::BTreeMap, time::SystemTime};
 
 use super::Served;
 use crate::{
-    agent::{Address, Breaker},
+    agent::{Address, Breaker, Status},
     audit::Usage,
     front::Front,
     reload,
@@ -76,21 +76,31 @@ fn of_tls(telemetry: &Telemetry, of: &Served) {
 /// The addresses of the agents, as settings have them now.
 fn of_agents(telemetry: &Telemetry, front: &Front) {
     type Number = fn(&Address) -> u64;
-    let addresses: [(_, Number); 4] = [
-        (names::BACKEND_UP, |of| u64::from(of.up)),
-        (names::BACKEND_CONNECTIONS, |of| of.connections as u64),
-        (names::BACKEND_WAITING, |of| of.waiting as u64),
-        (names::BACKEND_BREAKER, |of| {
-            u64::from(of.breaker == Breaker::Open)
-        }),
+    type Both = fn(u64, u64) -> u64;
+    let addresses: [(_, Number, Both); 4] = [
+        (names::BACKEND_UP, |of| u64::from(of.up), u64::min),
+        (
+            names::BACKEND_CONNECTIONS,
+            |of| of.connections as u64,
+            u64::saturating_add,
+        ),
+        (
+            names::BACKEND_WAITING,
+            |of| of.waiting as u64,
+            u64::saturating_add,
+        ),
+        (
+            names::BACKEND_BREAKER,
+            |of| u64::from(of.breaker == Breaker::Open),
+            u64::max,
+        ),
     ];
-    for (name, number) in addresses {
+    for (name, number, both) in addresses {
         let front = front.clone();
         telemetry.reads(name, move |say| {
-            for status in front.setup().backends().status() {
-                for address in &status.addresses {
-                    say.count(&[&address.address], number(address));
-                }
+            let all = front.setup().backends().status();
+            for (address, number) in by_address(&all, number, both) {
+                say.count(&[address], number);
             }
         });
     }
@@ -99,6 +109,22 @@ fn of_agents(telemetry: &Telemetry, front: &Front) {
         let all = front.setup().backends().status();
         all.iter().map(|status| status.retries).sum()
     });
+}
+
+/// One number for each address: two agents may be at one, and what is said of it twice is lost once.
+fn by_address(
+    all: &[Status],
+    number: impl Fn(&Address) -> u64,
+    both: impl Fn(u64, u64) -> u64,
+) -> BTreeMap<&str, u64> {
+    let mut said = BTreeMap::new();
+    for address in all.iter().flat_map(|status| &status.addresses) {
+        let number = number(address);
+        said.entry(&*address.address)
+            .and_modify(|before| *before = both(*before, number))
+            .or_insert(number);
+    }
+    said
 }
 
 fn of_reloads(telemetry: &Telemetry, status: &reload::Status) {
@@ -132,4 +158,37 @@ fn records(usage: &Usage) -> [(&'static str, u64); 3] {
 fn seconds(time: SystemTime) -> u64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_agents_at_one_address_are_told_of_together() {
+        let at = |address: &str, up, connections| Address {
+            address: address.to_owned(),
+            up,
+            breaker: Breaker::Closed,
+            connections,
+            busy: 0,
+            waiting: 0,
+        };
+        let of = |addresses| Status {
+            addresses,
+            retries: 0,
+        };
+        let all = [
+            of(vec![at("a", true, 2), at("b", true, 1)]),
+            of(vec![at("a", false, 3)]),
+        ];
+        let told = |number: fn(&Address) -> u64, both: fn(u64, u64) -> u64| {
+            let all = by_address(&all, number, both);
+            all.into_iter().collect::<Vec<_>>()
+        };
+        let connections = told(|of| of.connections as u64, u64::saturating_add);
+        assert_eq!(connections, [("a", 5), ("b", 1)]);
+        let up = told(|of| u64::from(of.up), u64::min);
+        assert_eq!(up, [("a", 0), ("b", 1)]);
+    }
 }

@@ -101,6 +101,7 @@ impl Client {
             connect: settings.timeout,
             wait: settings.timeout,
             tls,
+            breaker: agent::Breaking::OFF, // it is no agent, and who sends says what is wrong
             ..agent::Settings::new(origin)
         };
         let agent = Agent::new(&way, Room::new(&way)).map_err(|e| wrong(&e))?;

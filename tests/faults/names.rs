@@ -2,7 +2,10 @@
 use std::{
     io,
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
 };
 
 use a2a_gateway::{
@@ -121,6 +124,30 @@ fn a_stream_ends_where_it_began() {
     assert_eq!(client.rest(), Vec::<String>::new());
     call.closed();
     at_rest(&gateway);
+}
+
+/// Never answers.
+struct Hangs(Arc<AtomicBool>);
+
+impl Resolver for Hangs {
+    fn resolve(&self, _: &str, _: u16) -> Answer {
+        self.0.store(true, SeqCst);
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn a_look_up_is_nobodys_call_and_holds_up_no_drain() {
+    let yaml = "listen: 127.0.0.1:0\nworkers: 1\ndrain: {delay: 0s, grace: 1h}\n\
+                limits: {connect: 1h}\nbackend: {url: 'http://agent.test:9'}";
+    let config = Config::parse(yaml, Overrides::default()).unwrap();
+    let asked = Arc::new(AtomicBool::new(false));
+    let lookup = Lookup::By(Arc::new(Hangs(asked.clone())));
+    let served = run::start_looking_up(config, Source::default(), &lookup).unwrap();
+    until("the resolver is asked", || asked.load(SeqCst));
+    assert_eq!(served.running.followers()(), 0);
+    served.running.drain();
+    assert!(served.running.wait().clean());
 }
 
 #[test]

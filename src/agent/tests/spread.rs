@@ -179,6 +179,63 @@ async fn an_address_is_asked_how_it_is() {
     assert_eq!((ill.seen(), server.seen()), (1, 21));
 }
 
+async fn later(seconds: u64) {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(seconds)).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn a_lone_address_without_calls_does_not_stay_down() {
+    let agent = agent_of(&at(&[nobody()]));
+    let is_down = || agent.room.status().is_down();
+    for _ in 0..3 {
+        assert!(!is_down());
+        post(&agent).await.err().unwrap();
+    }
+    assert!(is_down());
+    later(6).await;
+    assert!(!is_down(), "whoever heeds this sends no call otherwise");
+    // Nobody is there still: out again, for longer.
+    post(&agent).await.err().unwrap();
+    assert!(is_down());
+    later(6).await;
+    assert!(is_down());
+    later(6).await;
+    assert!(!is_down());
+}
+
+#[tokio::test]
+async fn a_good_check_ends_what_failed_calls_began() {
+    let server = Server::start(|mut peer| {
+        while let Some(request) = peer.read_request() {
+            if request.starts_with("POST") {
+                return;
+            }
+            peer.write(OK);
+        }
+    });
+    let mut settings = at(&[server.port()]);
+    settings.check = Some(Check {
+        path: "/healthz".parse().unwrap(),
+        interval: Duration::from_secs(1),
+        timeout: LONG,
+        healthy: 1,
+        unhealthy: 1,
+        success: false,
+    });
+    let agent = Arc::new(agent_of(&settings));
+    for _ in 0..3 {
+        post(&agent).await.err().unwrap();
+    }
+    let breaker = || agent.room.status().addresses[0].breaker;
+    agent.chore().unwrap().await;
+    assert_eq!(breaker(), Breaker::Open, "its time is not over");
+    later(6).await;
+    agent.chore().unwrap().await;
+    assert_eq!(breaker(), Breaker::Closed);
+}
+
 /// Says what it is told to; nothing is an error.
 #[derive(Default)]
 struct Script(Mutex<Vec<u16>>);
