@@ -12,7 +12,7 @@
 //! [`watch`] and [`state`] use nothing of ours (but `kept`, which is followed); [`tls`] uses `watch`, and [`agent`] and
 //! [`server`] use `tls` and nothing else; [`a2a`] uses `json` and
 //! `sse` and does no I/O; [`policy`] uses `a2a` and `state`; [`telemetry`] uses `a2a`, `agent`, `tls` and `watch`;
-//! [`audit`] uses `a2a`, `policy` and `telemetry`; [`reply`] uses these, `sse` and `budget`; [`gateway`] and [`card`]
+//! [`audit`] uses `a2a`, `json`, `policy` and `telemetry`; [`reply`] uses these, `sse` and `budget`; [`gateway`] and [`card`]
 //! use all of them; [`front`] holds the gateways of all workers, [`reload`] brings new settings to them, and [`run`] puts
 //! the parts together.
 pub mod a2a;

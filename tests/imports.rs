@@ -13,7 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["audit", "policy", "reload", "server", "state", "telemetry"],
     ),
     ("agent", &["tls"]),
-    ("audit", &["a2a", "config", "policy", "telemetry"]),
+    ("audit", &["a2a", "config", "json", "policy", "telemetry"]),
     ("budget", &[]),
     ("card", &["a2a", "agent", "config", "follow"]),
     ("cli", &["config"]),
