@@ -382,6 +382,12 @@ mod tests {
             panic!("asked for drain");
         };
         assert_eq!(drain.wait, Some(std::time::Duration::from_secs(35)));
+        let probe = ["probe", "http://a", "--header", "a: b", "--header", "c: d"];
+        let Command::Probe(probe) = read(&probe).command else {
+            panic!("asked for probe");
+        };
+        assert_eq!(probe.headers, ["a: b", "c: d"]);
+        assert_eq!(probe.timeout, std::time::Duration::from_mins(1));
         let verify = ["audit", "verify", "a", "b", "--key", "k", "--anchor", "c"];
         let Command::Audit(Audit::Verify(verify)) = read(&verify).command else {
             panic!("asked for audit verify");
@@ -396,6 +402,7 @@ mod tests {
             &["a2a-gateway", "check"],
             &["a2a-gateway", "serve", "--log", "loud"],
             &["a2a-gateway", "drain", "--wait", "soon"],
+            &["a2a-gateway", "probe"],
             &["a2a-gateway", "serve", "--listen", "here"],
             &["a2a-gateway", "translate", "--from", "v2"],
         ] {

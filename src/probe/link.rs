@@ -56,9 +56,11 @@ impl From<agent::Error> for Trouble {
             error,
             agent::Error::Unreachable(_) | agent::Error::Timeout { sent: false }
         );
-        let says = match error {
-            agent::Error::Timeout { .. } => "no answer in time".to_owned(),
-            error => error.to_string(),
+        let late = matches!(error, agent::Error::Timeout { .. });
+        let says = if late {
+            "no answer in time".to_owned()
+        } else {
+            error.to_string()
         };
         if nobody {
             Self::Nobody(says)

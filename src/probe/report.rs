@@ -187,6 +187,12 @@ pub(super) fn shown(text: &str) -> String {
     short
 }
 
+/// One line of the matrix.
+fn line(f: &mut fmt::Formatter<'_>, first: &str, rest: [&str; 4]) -> fmt::Result {
+    let [send, stream, task, method] = rest;
+    writeln!(f, "{first:<14}  {send:<12}{stream:<12}{task:<14}{method}")
+}
+
 impl Report {
     /// The same for programs.
     ///
@@ -197,20 +203,14 @@ impl Report {
     }
 
     fn matrix(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<14}", "")?;
-        for column in COLUMNS {
-            write!(f, "  {column:<14}")?;
-        }
-        writeln!(f)?;
+        line(f, "", COLUMNS)?;
         for way in super::WAYS {
-            write!(f, "{:<14}", way.name())?;
-            for column in COLUMNS {
+            let verdict = |column| {
                 let is = |row: &&Row| row.way == way.name() && row.check == column;
                 let row = self.rows.iter().find(is);
-                let verdict = row.map_or("", |row| row.verdict.name());
-                write!(f, "  {verdict:<14}")?;
-            }
-            writeln!(f)?;
+                row.map_or("", |row| row.verdict.name())
+            };
+            line(f, way.name(), COLUMNS.map(verdict))?;
         }
         Ok(())
     }

@@ -137,7 +137,7 @@ pub(super) fn unknown_method(way: Way, base: &str) -> Result<Asked, String> {
                 Version::V10 => "ProbeUnknown",
             };
             asked.rpc = Some(method.to_owned());
-            asked.body = Some(envelope(&asked.id, &json!(method), json!({})));
+            asked.body = Some(envelope(&asked.id, method, &json!({})));
         }
         (Binding::Rest, Version::V03) => asked.path = format!("{base}/v1/probe-unknown"),
         (Binding::Rest, Version::V10) => asked.path = format!("{base}/probe-unknown"),
@@ -159,7 +159,7 @@ fn written(
 ) -> Result<Asked, String> {
     let (options, accepts) = (Options::default(), Accepts::default());
     let id = ours();
-    let body = envelope(&id, &json!(op.row().v10.rpc), params.clone());
+    let body = envelope(&id, op.row().v10.rpc, params);
     let mut to = ReplyTo::new(Dialect::J10);
     let read = request::read_rpc(&body, &Reading::new(None, &accepts, &options), &mut to);
     let call = read.map_err(|fault| fault.to_string())?.call;
@@ -185,7 +185,7 @@ fn written(
     })
 }
 
-fn envelope(id: &str, method: &Value, params: Value) -> Bytes {
+fn envelope(id: &str, method: &str, params: &Value) -> Bytes {
     let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     request.to_string().into()
 }
