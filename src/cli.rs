@@ -30,6 +30,10 @@ pub enum Command {
     /// Exit code: 0 when all ended, 1 when something was cut or still ran when the time was over, 2 when the gateway
     /// could not be asked.
     Drain(Drain),
+    /// Ask an A2A address, a gateway or an agent, in all versions and bindings, and tell what works.
+    ///
+    /// Exit code: 0 when all works that its card offers, 1 when something is wrong, 2 when it cannot be reached.
+    Probe(Probe),
     /// Tell all mistakes in a settings file.
     Check(Check),
     /// Translate one document from standard input to standard output.
@@ -99,6 +103,32 @@ pub struct Drain {
     /// How long to wait, such as 30s; a little longer than the drain can take, if this is not said.
     #[arg(long, value_name = "TIME", value_parser = crate::config::time)]
     pub wait: Option<std::time::Duration>,
+}
+
+/// Arguments of `probe`.
+#[derive(Clone, Debug, Args)]
+pub struct Probe {
+    /// The address: below it are the card's well-known path and, where the card says nothing else, the interfaces.
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// A header for every request, such as 'Authorization: Bearer TOKEN'; may be repeated.
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    pub headers: Vec<String>,
+    /// A file of such headers, one a line, for those that nobody should see among the arguments.
+    #[arg(long, value_name = "FILE")]
+    pub header_file: Option<PathBuf>,
+    /// Authorities to trust besides the system's, for https.
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// How long all of it may take; one question may take a quarter of it.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = crate::config::time)]
+    pub timeout: std::time::Duration,
+    /// What the agent is told.
+    #[arg(long, value_name = "TEXT", default_value = "hello")]
+    pub message: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `check`.
@@ -247,6 +277,7 @@ mod tests {
             Command::Serve(serve) => Ok(*serve),
             Command::Demo(_)
             | Command::Drain(_)
+            | Command::Probe(_)
             | Command::Check(_)
             | Command::Translate(_)
             | Command::Audit(_)
@@ -351,6 +382,12 @@ mod tests {
             panic!("asked for drain");
         };
         assert_eq!(drain.wait, Some(std::time::Duration::from_secs(35)));
+        let probe = ["probe", "http://a", "--header", "a: b", "--header", "c: d"];
+        let Command::Probe(probe) = read(&probe).command else {
+            panic!("asked for probe");
+        };
+        assert_eq!(probe.headers, ["a: b", "c: d"]);
+        assert_eq!(probe.timeout, std::time::Duration::from_mins(1));
         let verify = ["audit", "verify", "a", "b", "--key", "k", "--anchor", "c"];
         let Command::Audit(Audit::Verify(verify)) = read(&verify).command else {
             panic!("asked for audit verify");
@@ -365,6 +402,7 @@ mod tests {
             &["a2a-gateway", "check"],
             &["a2a-gateway", "serve", "--log", "loud"],
             &["a2a-gateway", "drain", "--wait", "soon"],
+            &["a2a-gateway", "probe"],
             &["a2a-gateway", "serve", "--listen", "here"],
             &["a2a-gateway", "translate", "--from", "v2"],
         ] {

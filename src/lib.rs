@@ -14,7 +14,7 @@
 //! `sse` and does no I/O; [`policy`] uses `a2a` and `state`; [`telemetry`] uses `a2a`, `agent`, `tls` and `watch`;
 //! [`audit`] uses `a2a`, `json`, `policy` and `telemetry`; [`reply`] uses these, `sse` and `budget`; [`gateway`] and [`card`]
 //! use all of them; [`front`] holds the gateways of all workers, [`reload`] brings new settings to them, and [`run`] puts
-//! the parts together.
+//! the parts together. [`probe`] is a client of its own, and [`translate`] and [`drain`] are commands, too.
 pub mod a2a;
 pub mod admin;
 pub mod agent;
@@ -32,6 +32,7 @@ pub mod json;
 pub mod kept;
 pub mod log;
 pub mod policy;
+pub mod probe;
 pub mod reload;
 pub mod reply;
 pub mod run;

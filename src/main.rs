@@ -3,9 +3,9 @@ use std::{ffi::OsStr, io::Read as _, process::ExitCode};
 
 use a2a_gateway::{
     audit::{Key, verify},
-    cli::{Audit, Cli, Command, Translate},
+    cli::{Audit, Cli, Command, Probe, Translate},
     config::{self, Config, LogFormat, Overrides},
-    drain, log,
+    drain, log, probe,
     reload::Source,
     run, translate,
 };
@@ -54,6 +54,7 @@ fn main() -> ExitCode {
                 ExitCode::from(drain::NOT_ASKED)
             }
         },
+        Command::Probe(asked) => probed(&asked),
         Command::Check(check) => match config::check(&check.config) {
             Ok(said) => {
                 println!("{said}");
@@ -71,6 +72,24 @@ fn main() -> ExitCode {
             Ok(false) => ExitCode::FAILURE,
             Err(says) => wrong(&says),
         },
+    }
+}
+
+/// What works at an address.
+fn probed(asked: &Probe) -> ExitCode {
+    match probe::probe(asked) {
+        Ok(report) => {
+            if asked.json {
+                println!("{}", report.json());
+            } else {
+                println!("{report}");
+            }
+            probe::exit_code(&report)
+        }
+        Err(says) => {
+            eprintln!("a2a-gateway: {says}");
+            ExitCode::from(probe::NOT_REACHED)
+        }
     }
 }
 

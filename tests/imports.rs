@@ -49,6 +49,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("kept", &["follow"]),
     ("log", &["config", "telemetry"]),
     ("policy", &["a2a", "config", "state"]),
+    ("probe", &["a2a", "agent", "cli", "sse", "tls"]),
     ("reload", &["config", "watch"]),
     (
         "reply",
