@@ -300,6 +300,13 @@ impl Reader {
 
     fn meant(&mut self, mut config: Config, asked: bool) -> Answer {
         let restart = config.keep_fixed(&self.running);
+        if !restart.is_empty()
+            && let Err(mistakes) = config.stands_together()
+        {
+            let until = format!("until a restart for {}", restart.join(", "));
+            let lines = mistakes.iter().map(|one| format!("{until}: {one}"));
+            return self.refuse(lines.collect(), asked);
+        }
         let changed = config.changes(&self.running);
         if !changed.is_empty() || asked {
             for says in config.warnings() {
