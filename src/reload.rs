@@ -20,7 +20,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
     config::{Config, Mistakes, Overrides},
@@ -31,6 +31,8 @@ use crate::{
 const EVERY: Duration = Duration::from_secs(1);
 /// So many may ask while settings are being read.
 const ASKING: usize = 16;
+/// How long settings that lack something wait for their next turn, at most: each time twice as long.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Where settings came from.
 #[derive(Clone, Debug, Default)]
@@ -232,8 +234,27 @@ struct Reader {
     /// What was last said of a bad file: it is not said again.
     said: Option<String>,
     /// Settings that lack something beside the file, such as a key that is mounted a moment later.
-    lacks: Option<Config>,
+    lacks: Option<Lacks>,
     status: Status,
+}
+
+/// Settings that wait for what they lack.
+struct Lacks {
+    /// As the file says.
+    config: Config,
+    pause: Duration,
+    until: Instant,
+}
+
+impl Lacks {
+    fn new(config: Config, pause: Duration) -> Self {
+        let until = Instant::now() + pause;
+        Self {
+            config,
+            pause,
+            until,
+        }
+    }
 }
 
 impl Reader {
@@ -273,10 +294,7 @@ impl Reader {
     /// Whether the file has changed.
     fn look(&mut self) {
         let Some(found) = self.file.as_mut().and_then(Changing::look) else {
-            if let Some(config) = self.lacks.take() {
-                self.meant(config, false);
-            }
-            return;
+            return self.try_again();
         };
         match found {
             Err(error) => {
@@ -298,7 +316,20 @@ impl Reader {
         }
     }
 
-    fn meant(&mut self, mut config: Config, asked: bool) -> Answer {
+    /// What was lacking may be there now.
+    fn try_again(&mut self) {
+        let now = Instant::now();
+        if let Some(lacks) = self.lacks.take_if(|lacks| lacks.until <= now) {
+            self.meant(lacks.config, false);
+            if let Some(still) = self.lacks.take() {
+                let pause = (lacks.pause * 2).min(LONGEST_PAUSE);
+                self.lacks = Some(Lacks::new(still.config, pause));
+            }
+        }
+    }
+
+    fn meant(&mut self, said: Config, asked: bool) -> Answer {
+        let mut config = said.clone();
         let restart = config.keep_fixed(&self.running);
         if !restart.is_empty()
             && let Err(mistakes) = config.stands_together()
@@ -309,13 +340,13 @@ impl Reader {
         }
         let changed = config.changes(&self.running);
         if !changed.is_empty() || asked {
-            for says in config.warnings() {
-                tracing::warn!("{says}");
-            }
             if let Err(why) = (self.take)(&config) {
                 let refused = self.refuse(vec![why], asked);
-                self.lacks = Some(config);
+                self.lacks = Some(Lacks::new(said, EVERY));
                 return refused;
+            }
+            for says in config.warnings() {
+                tracing::warn!("{says}");
             }
             self.running = config;
         }
