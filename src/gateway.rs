@@ -17,6 +17,7 @@ mod again;
 mod body;
 mod cors;
 mod credentials;
+mod earlier;
 mod exchange;
 mod fetch;
 mod followed;
@@ -34,6 +35,7 @@ mod tls;
 mod under_way;
 mod well_known;
 
+pub use earlier::Earlier;
 pub use making::{Backends, BadSetup, Life, Setup};
 
 use followed::{Followed, Work};
