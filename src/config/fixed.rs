@@ -106,6 +106,7 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use super::{ALWAYS, Fixed, WITH_SHARED_STORE};
     use crate::config::{Config, Overrides};
 
     fn read(text: &str) -> Config {
@@ -122,6 +123,28 @@ mod tests {
         assert_eq!(new.listen, running.listen);
         assert_eq!(new.changes(&running), ["drain"]);
         assert!(new.keep_fixed(&running).is_empty());
+    }
+
+    /// The names in this part of a text, in any kind of quotes.
+    fn names<'t>(text: &'t str, from: &str, to: &str) -> Vec<&'t str> {
+        let (_, rest) = text.split_once(from).unwrap();
+        let (part, _) = rest.split_once(to).unwrap();
+        let other = |c: char| !c.is_ascii_lowercase() && c != '_' && c != '.';
+        let all = part.split(other).map(|name| name.trim_end_matches('.'));
+        all.filter(|name| !name.is_empty() && *name != "and")
+            .collect()
+    }
+
+    #[test]
+    fn the_guides_name_all_that_needs_a_restart() {
+        let of = |list: &'static [Fixed]| list.iter().map(|one| one.name).collect::<Vec<_>>();
+        let guide = include_str!("../../README.md");
+        let settings = include_str!("../../config/gateway.yaml");
+        for text in [guide, settings] {
+            assert_eq!(names(text, "A restart is needed for", ";"), of(ALWAYS));
+        }
+        let shared = names(settings, "with a shared store for", "\n\n");
+        assert_eq!(shared, of(WITH_SHARED_STORE));
     }
 
     const FILES: &str =
