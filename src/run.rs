@@ -289,6 +289,14 @@ pub fn serve(config: Config, source: Source) -> io::Result<bool> {
     );
     let ended = signals.until_ended(&running, || reloads.asks().ask_only());
     let outcome = running.wait();
+    if !outcome.clean() {
+        // While there is somebody to send it to.
+        tracing::warn!(
+            connections = outcome.connections,
+            followers = outcome.followers,
+            "calls were cut when the gateway stopped; raise drain.grace if they need longer"
+        );
+    }
     drop(reloads); // from here on nothing changes
     last_words(&conversations)?;
     let setup = front.setup();
@@ -298,13 +306,6 @@ pub fn serve(config: Config, source: Source) -> io::Result<bool> {
     setup.rules().close();
     if !telemetry.close(LAST_TELEMETRY) {
         tracing::warn!("telemetry was not sent to its end");
-    }
-    if !outcome.clean() {
-        tracing::warn!(
-            connections = outcome.connections,
-            followers = outcome.followers,
-            "calls were cut when the gateway stopped; raise drain.grace if they need longer"
-        );
     }
     drains.is_over(outcome.clean());
     if ended == Ended::ByItself && drains.was_asked_for() && outcome.workers == 0 {
