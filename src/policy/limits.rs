@@ -53,8 +53,8 @@ struct Inner {
     clock: Clock,
     /// Names that no two calls share.
     calls: AtomicU64,
-    /// Which rules these are.
-    name: u64,
+    /// Which rules these are: the same ones have it again.
+    name: Key,
     names: Names,
 }
 
@@ -114,12 +114,15 @@ impl Limits {
         if settings.rules.is_empty() {
             return Self(None);
         }
+        let rules: Vec<_> = settings.rules.iter().map(Rule::new).collect();
+        let stems: Vec<_> = rules.iter().map(Rule::stem).collect();
+        let stems: Vec<_> = stems.iter().map(String::as_str).collect();
         Self(Some(Arc::new(Inner {
-            rules: settings.rules.iter().map(Rule::new).collect(),
+            name: Key::of(&stems),
+            rules,
             counters,
             clock,
             calls: AtomicU64::new(uuid::Uuid::new_v4().as_u64_pair().0),
-            name: uuid::Uuid::new_v4().as_u64_pair().0,
             names,
         })))
     }
@@ -140,16 +143,7 @@ impl Limits {
             return Ok(None);
         };
         let now = inner.clock.now();
-        let keys = asked.caller.kept.limits.get_or_init(|| {
-            let all = inner.rules.iter().map(|rule| rule.own_key(asked.caller));
-            (inner.name, all.collect())
-        });
-        let mut asks: SmallVec<[Ask; 4]> = SmallVec::new();
-        for (number, rule) in inner.rules.iter().enumerate() {
-            let known = keys.1.get(number).copied().flatten();
-            let known = known.filter(|_| keys.0 == inner.name);
-            asks.extend(rule.ask(number, known, asked, now));
-        }
+        let asks = inner.asks(asked, now);
         if asks.is_empty() {
             return Ok(None);
         }
@@ -210,6 +204,26 @@ impl Limits {
 }
 
 impl Inner {
+    /// What the call needs of each rule.
+    fn asks(&self, asked: &Asked<'_>, now: Micros) -> SmallVec<[Ask; 4]> {
+        let kept = &asked.caller.kept.limits;
+        let mut keys = kept.read();
+        if keys.as_ref().is_none_or(|(name, _)| *name != self.name) {
+            drop(keys);
+            let all = self.rules.iter().map(|rule| rule.own_key(asked.caller));
+            *kept.write() = Some((self.name, all.collect()));
+            keys = kept.read();
+        }
+        // Somebody who goes by other rules may have come in between.
+        let keys = keys.as_ref().filter(|(name, _)| *name == self.name);
+        let mut asks = SmallVec::new();
+        for (number, rule) in self.rules.iter().enumerate() {
+            let known = keys.and_then(|(_, keys)| keys.get(number).copied().flatten());
+            asks.extend(rule.ask(number, known, asked, now));
+        }
+        asks
+    }
+
     fn remember(&self, key: Key, ask: &Ask, asked: &Asked<'_>) {
         let rule = &self.rules[usize::from(ask.rule)];
         let name = if key == ask.key {
