@@ -8,9 +8,12 @@
 //! ```
 //! The counts lie in [`crate::state::counters`]. Who may ask is known before; only what callers choose themselves, a
 //! context or a parameter of a path, makes keys that they could make up: those are bounded for each of them.
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -42,6 +45,8 @@ use crate::{
 
 /// So many keys are known by name, for operators.
 const NAMED: usize = 10_000;
+/// How long the end waits for the file of counts.
+const LAST: Duration = Duration::from_secs(5);
 
 /// All rules, over all workers.
 #[derive(Clone)]
@@ -189,8 +194,13 @@ impl Limits {
 
     /// At the end of the process: what is counted gets into its file.
     pub fn close(&self) {
+        self.close_within(LAST);
+    }
+
+    /// The same in this time.
+    pub fn close_within(&self, within: Duration) {
         if let Some(inner) = &self.0 {
-            inner.counters.close();
+            inner.counters.close_within(within);
         }
     }
 
