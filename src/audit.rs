@@ -87,8 +87,10 @@ pub struct Usage {
     pub untold_checkpoints: u64,
     /// Records that are written.
     pub written: u64,
-    /// Whether calls that find no place are refused.
-    pub refuses: bool,
+    /// Of all that found no place, those that were served without a record.
+    pub dropped: u64,
+    /// And those that were refused.
+    pub refused: u64,
 }
 
 /// Records calls. All clones write to one log.
@@ -195,7 +197,10 @@ impl Audit {
                 let record = Record::begin(Some(log.clone()), hearing, id, peer, place);
                 (Waiting::new(record), None)
             }
-            Err(full) => (unwritten(hearing), log.refuses.then_some(full)),
+            Err(full) => {
+                log.queue.missed(log.refuses);
+                (unwritten(hearing), log.refuses.then_some(full))
+            }
         }
     }
 
@@ -211,6 +216,7 @@ impl Audit {
         let log = self.0.as_ref()?;
         let queue = &log.queue;
         let (without_place, beyond_share) = queue.all_missed();
+        let (dropped, refused) = queue.without_record();
         Some(Usage {
             places: queue.places(),
             taken: queue.taken(),
@@ -218,7 +224,8 @@ impl Audit {
             beyond_share,
             untold_checkpoints: queue.untold(),
             written: queue.written(),
-            refuses: log.refuses,
+            dropped,
+            refused,
         })
     }
 

@@ -147,6 +147,8 @@ enum Said {
     Stand(Stand),
     /// Nobody listens there.
     Nobody(String),
+    /// It has no ear for it at the moment, or the way there fails: it may run still.
+    Unclear(String),
     Refused(String),
 }
 
@@ -155,11 +157,11 @@ impl Gateway {
         let began = Instant::now();
         let first = match self.ask(Method::POST).await {
             Said::Stand(stand) => stand,
-            Said::Nobody(why) | Said::Refused(why) => return Err(why),
+            Said::Nobody(why) | Said::Unclear(why) | Said::Refused(why) => return Err(why),
         };
         let most = Duration::try_from_secs_f64(first.at_most_seconds).unwrap_or_default();
         let until = began + wait.unwrap_or(most + SLACK);
-        let mut stand = first;
+        let (mut stand, mut nobody) = (first, false);
         loop {
             if stand.state == "drained" {
                 let clean = stand.clean.unwrap_or_default();
@@ -168,29 +170,41 @@ impl Gateway {
             if timeout_at(until, tokio::time::sleep(EVERY)).await.is_err() {
                 return Ok(Drained::Late);
             }
-            stand = match timeout_at(until, self.ask(Method::GET)).await {
+            let before = std::mem::take(&mut nobody);
+            match timeout_at(until, self.ask(Method::GET)).await {
                 Err(_) => return Ok(Drained::Late),
-                Ok(Said::Stand(stand)) => stand,
-                Ok(Said::Nobody(_)) => return Ok(Drained::Gone),
+                Ok(Said::Stand(said)) => stand = said,
+                Ok(Said::Nobody(_)) if before => return Ok(Drained::Gone),
+                Ok(Said::Nobody(_)) => nobody = true,
+                Ok(Said::Unclear(_)) => {}
                 Ok(Said::Refused(why)) => return Err(why),
-            };
+            }
         }
     }
 
     async fn ask(&self, method: Method) -> Said {
         let at = &self.at;
         let Ok(said) = timeout(PATIENCE, self.exchange(method)).await else {
-            return Said::Refused(format!("{at} does not answer; is it the admin address?"));
+            return Said::Unclear(format!("{at} does not answer; is it the admin address?"));
         };
         match said {
-            Err(error) => Said::Nobody(format!(
-                "{at} cannot be asked: {error}; is it the admin address?"
-            )),
+            Err(error) => {
+                let says = format!("{at} cannot be asked: {error}; is it the admin address?");
+                let kind = error.kind();
+                if kind == io::ErrorKind::ConnectionRefused || kind == io::ErrorKind::NotFound {
+                    Said::Nobody(says)
+                } else {
+                    Said::Unclear(says)
+                }
+            }
             Ok((StatusCode::UNAUTHORIZED, _)) => Said::Refused(format!(
                 "{at} does not take the token; is it that of the gateway's `admin_token_file`?"
             )),
             Ok((status, text)) => match serde_json::from_slice(&text) {
                 Ok(stand) => Said::Stand(stand),
+                Err(_) if status.is_server_error() => {
+                    Said::Unclear(format!("{at} answers {status}"))
+                }
                 Err(_) => Said::Refused(format!(
                     "{at} answers {status} and is no a2a-gateway that can be drained"
                 )),
@@ -235,5 +249,49 @@ impl Gateway {
             answer = &mut answer => answer,
             _ended = &mut connection => answer.await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    /// One connection: answered with this, or dropped at once.
+    async fn says(listener: &TcpListener, state: Option<&str>) {
+        let (mut io, _) = listener.accept().await.unwrap();
+        let Some(state) = state else {
+            return;
+        };
+        let _read = io.read(&mut [0; 1024]).await.unwrap();
+        let body = format!(r#"{{"state":"{state}","atMostSeconds":30,"clean":true}}"#);
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+        io.write_all((head + &body).as_bytes()).await.unwrap();
+    }
+
+    async fn drained(states: &[Option<&str>]) -> Result<Drained, String> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let gateway = Gateway {
+            at: listener.local_addr().unwrap().into(),
+            token: "token".to_owned(),
+        };
+        let answers = async move {
+            for state in states {
+                says(&listener, *state).await;
+            }
+        };
+        tokio::join!(gateway.drain(Some(Duration::from_secs(20))), answers).0
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_fails_is_not_the_end_of_the_gateway() {
+        let states = [Some("draining"), None, None, Some("drained")];
+        assert_eq!(drained(&states).await, Ok(Drained::Clean));
+        assert_eq!(drained(&[Some("draining")]).await, Ok(Drained::Gone));
+        assert!(drained(&[None]).await.is_err());
     }
 }

@@ -2,7 +2,10 @@
 //!
 //! A worker asks for its gateway once a request: so the next request goes by new settings, on whichever connection it
 //! comes, and a call goes by those that it began with until it ends. With the last of such calls their settings go.
-use std::sync::{Arc, Weak};
+use std::{
+    mem,
+    sync::{Arc, Weak},
+};
 
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -12,14 +15,20 @@ use crate::{
     audit::Recorded,
     config::Config,
     follow::Follow,
-    gateway::{self, BadSetup, Gateway, Life, Setup},
+    gateway::{self, BadSetup, Earlier, Gateway, Life, Setup},
     reply::Reply,
     server::{self, Worker},
 };
 
 /// All of them. Clones are the same.
 #[derive(Clone)]
-pub struct Front(Arc<Mutex<Now>>);
+pub struct Front(Arc<All>);
+
+struct All {
+    now: Mutex<Now>,
+    /// Held by who exchanges them: one at a time.
+    exchange: Mutex<()>,
+}
 
 struct Now {
     setup: Setup,
@@ -30,16 +39,25 @@ struct Now {
 
 /// The place of one worker's gateway. Only that worker reads it, so that its lock is free.
 #[derive(Clone)]
-pub struct Slot(Arc<RwLock<Gateway>>);
+pub struct Slot(Arc<Place>);
+
+struct Place {
+    now: RwLock<Gateway>,
+    /// Those of settings from before, by which calls of this worker may still go.
+    earlier: Mutex<Vec<Earlier>>,
+}
 
 impl Front {
     /// None yet.
     pub fn new(setup: Setup) -> Self {
-        Self(Arc::new(Mutex::new(Now {
-            setup,
-            slots: vec![],
-            earlier: vec![],
-        })))
+        Self(Arc::new(All {
+            now: Mutex::new(Now {
+                setup,
+                slots: vec![],
+                earlier: vec![],
+            }),
+            exchange: Mutex::default(),
+        }))
     }
 
     /// One for this worker.
@@ -55,9 +73,9 @@ impl Front {
             let (stop, refusing) = (worker.stop.clone(), worker.refusing.clone());
             let made = setup.gateway(follow.clone(), stop, refusing);
             let made = made.expect("settings that were checked make a gateway");
-            let mut now = self.0.lock();
+            let mut now = self.0.now.lock();
             if Weak::ptr_eq(&now.setup.life(), &setup.life()) {
-                let slot = Slot(Arc::new(RwLock::new(made)));
+                let slot = Slot::of(made);
                 now.slots.push(slot.clone());
                 return slot;
             }
@@ -66,40 +84,63 @@ impl Front {
 
     /// What is shared now.
     pub fn setup(&self) -> Setup {
-        self.0.lock().setup.clone()
+        self.0.now.lock().setup.clone()
     }
 
     /// From the next request on, all workers go by these settings; where they cannot, nothing changes.
     pub fn exchange(&self, config: Config) -> Result<Setup, BadSetup> {
-        let now = &mut *self.0.lock();
-        let setup = now.setup.after(config)?;
-        let made = now.slots.iter().map(|slot| {
-            let before = slot.0.read().clone();
-            setup.gateway_after(&before)
-        });
-        let made = made.collect::<Result<Vec<_>, _>>()?;
-        setup.settle_in();
-        for (slot, gateway) in now.slots.iter().zip(made) {
-            let before = std::mem::replace(&mut *slot.0.write(), gateway);
-            drop(before); // perhaps the last hold on it, and not under the lock
+        let _one = self.0.exchange.lock();
+        // Files are read here, and may not come for long: probes look at what is there meanwhile.
+        let setup = self.setup().after(config)?;
+        loop {
+            let slots = self.0.now.lock().slots.clone();
+            let made = slots.iter().map(|slot| setup.gateway_after(&slot.now()));
+            let made = made.collect::<Result<Vec<_>, _>>()?;
+            let mut now = self.0.now.lock();
+            if now.slots.len() != slots.len() {
+                continue; // a worker has begun by those before
+            }
+            setup.settle_in();
+            let before: Vec<_> = slots
+                .iter()
+                .zip(made)
+                .map(|(s, made)| s.put(made))
+                .collect();
+            now.earlier.retain(|life| life.strong_count() > 0);
+            let life = now.setup.life();
+            now.earlier.push(life);
+            let last = mem::replace(&mut now.setup, setup.clone());
+            drop(now);
+            drop((before, last)); // perhaps the last hold on them, and not under the lock
+            return Ok(setup);
         }
-        now.earlier.retain(|life| life.strong_count() > 0);
-        now.earlier.push(now.setup.life());
-        now.setup = setup.clone();
-        Ok(setup)
     }
 
     /// How many settings from before calls still go by.
     pub fn earlier(&self) -> usize {
-        let now = &mut *self.0.lock();
+        let now = &mut *self.0.now.lock();
         now.earlier.retain(|life| life.strong_count() > 0);
         now.earlier.len()
     }
 }
 
 impl Slot {
+    fn of(gateway: Gateway) -> Self {
+        Self(Arc::new(Place {
+            now: RwLock::new(gateway),
+            earlier: Mutex::default(),
+        }))
+    }
+
     fn now(&self) -> Gateway {
-        self.0.read().clone()
+        self.0.now.read().clone()
+    }
+
+    /// The one before, which this one follows.
+    fn put(&self, gateway: Gateway) -> Gateway {
+        let before = mem::replace(&mut *self.0.now.write(), gateway);
+        self.0.earlier.lock().push(before.earlier());
+        before
     }
 }
 
@@ -121,5 +162,6 @@ impl server::Service for Slot {
 
     fn tick(&self) {
         self.now().tick();
+        self.0.earlier.lock().retain(Earlier::sweep);
     }
 }

@@ -21,6 +21,7 @@ mod body;
 mod chores;
 mod cors;
 mod credentials;
+mod earlier;
 mod exchange;
 mod fetch;
 mod followed;
@@ -38,6 +39,7 @@ mod tls;
 mod under_way;
 mod well_known;
 
+pub use earlier::Earlier;
 pub use making::{Backends, BadSetup, Life, Setup};
 
 use chores::Chores;

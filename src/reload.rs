@@ -13,6 +13,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
@@ -20,7 +21,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout},
+};
 
 use crate::{
     config::{Config, Mistakes, Overrides},
@@ -31,6 +35,12 @@ use crate::{
 const EVERY: Duration = Duration::from_secs(1);
 /// So many may ask while settings are being read.
 const ASKING: usize = 16;
+/// How long who asks waits: a file may lie where reading takes for ever.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the end waits for a reading that is under way.
+const LAST: Duration = Duration::from_secs(1);
+/// How long settings that lack something wait for their next turn, at most: each time twice as long.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Where settings came from.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +67,8 @@ pub enum Answer {
     NoFile,
     /// Too many have asked, or the gateway ends.
     Busy,
+    /// They are being read still.
+    Late,
 }
 
 /// How settings stand.
@@ -125,13 +137,16 @@ enum Ask {
 pub struct Asks(SyncSender<Ask>);
 
 impl Asks {
-    /// Waits for the answer.
+    /// Waits for the answer, but not for ever.
     pub async fn ask(&self) -> Answer {
         let (to, answer) = oneshot::channel();
         if self.0.try_send(Ask::Read(Some(to))).is_err() {
             return Answer::Busy;
         }
-        answer.await.unwrap_or(Answer::Busy)
+        match timeout(PATIENCE, answer).await {
+            Ok(answer) => answer.unwrap_or(Answer::Busy),
+            Err(_) => Answer::Late,
+        }
     }
 
     /// Does not wait: what comes of it is in the log.
@@ -145,6 +160,10 @@ pub struct Reloads {
     asks: Asks,
     status: Status,
     thread: Option<JoinHandle<()>>,
+    /// Nothing is to be taken any more.
+    ends: Arc<AtomicBool>,
+    /// Nothing is ever sent: the thread's end is the message.
+    ended: Mutex<Receiver<()>>,
 }
 
 /// Asks that nobody hears yet, so that others can be handed the way to them.
@@ -179,6 +198,7 @@ impl Waiting {
     /// Begins to look and to listen. `running` is in force.
     pub fn start(self, source: Source, running: Config, take: Take) -> io::Result<Reloads> {
         let watched = source.file.clone().filter(|file| is_watched(file));
+        let ends = Arc::new(AtomicBool::new(false));
         let reader = Reader {
             file: watched.map(Changing::new),
             source,
@@ -187,13 +207,20 @@ impl Waiting {
             said: None,
             lacks: None,
             status: self.status.clone(),
+            ends: ends.clone(),
         };
         let thread = thread::Builder::new().name("settings".to_owned());
-        let thread = thread.spawn(move || reader.run(&self.asked))?;
+        let (lives, ended) = sync_channel(0);
+        let thread = thread.spawn(move || {
+            let _lives: SyncSender<()> = lives;
+            reader.run(&self.asked);
+        })?;
         Ok(Reloads {
             asks: self.asks,
             status: self.status,
             thread: Some(thread),
+            ends,
+            ended: Mutex::new(ended),
         })
     }
 }
@@ -212,7 +239,14 @@ impl Reloads {
 
 impl Drop for Reloads {
     fn drop(&mut self) {
-        let _ended_already = self.asks.0.send(Ask::End);
+        self.ends.store(true, Relaxed);
+        let _sees_it_after_the_rest = self.asks.0.try_send(Ask::End);
+        if self.ended.get_mut().recv_timeout(LAST) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!(
+                "a file of the settings is being read and does not come; it is not waited for"
+            );
+            return; // its thread ends with the process
+        }
         if let Some(thread) = self.thread.take() {
             let _panicked = thread.join();
         }
@@ -232,13 +266,33 @@ struct Reader {
     /// What was last said of a bad file: it is not said again.
     said: Option<String>,
     /// Settings that lack something beside the file, such as a key that is mounted a moment later.
-    lacks: Option<Config>,
+    lacks: Option<Lacks>,
     status: Status,
+    ends: Arc<AtomicBool>,
+}
+
+/// Settings that wait for what they lack.
+struct Lacks {
+    /// As the file says.
+    config: Config,
+    pause: Duration,
+    until: Instant,
+}
+
+impl Lacks {
+    fn new(config: Config, pause: Duration) -> Self {
+        let until = Instant::now() + pause;
+        Self {
+            config,
+            pause,
+            until,
+        }
+    }
 }
 
 impl Reader {
     fn run(mut self, asked: &Receiver<Ask>) {
-        loop {
+        while !self.ends.load(Relaxed) {
             match asked.recv_timeout(EVERY) {
                 Ok(Ask::Read(to)) => {
                     let answer = self.read_again();
@@ -273,10 +327,7 @@ impl Reader {
     /// Whether the file has changed.
     fn look(&mut self) {
         let Some(found) = self.file.as_mut().and_then(Changing::look) else {
-            if let Some(config) = self.lacks.take() {
-                self.meant(config, false);
-            }
-            return;
+            return self.try_again();
         };
         match found {
             Err(error) => {
@@ -298,17 +349,40 @@ impl Reader {
         }
     }
 
-    fn meant(&mut self, mut config: Config, asked: bool) -> Answer {
+    /// What was lacking may be there now.
+    fn try_again(&mut self) {
+        let now = Instant::now();
+        if let Some(lacks) = self.lacks.take_if(|lacks| lacks.until <= now) {
+            self.meant(lacks.config, false);
+            if let Some(still) = self.lacks.take() {
+                let pause = (lacks.pause * 2).min(LONGEST_PAUSE);
+                self.lacks = Some(Lacks::new(still.config, pause));
+            }
+        }
+    }
+
+    fn meant(&mut self, said: Config, asked: bool) -> Answer {
+        let mut config = said.clone();
         let restart = config.keep_fixed(&self.running);
+        if !restart.is_empty()
+            && let Err(mistakes) = config.stands_together()
+        {
+            let until = format!("until a restart for {}", restart.join(", "));
+            let lines = mistakes.iter().map(|one| format!("{until}: {one}"));
+            return self.refuse(lines.collect(), asked);
+        }
         let changed = config.changes(&self.running);
         if !changed.is_empty() || asked {
-            for says in config.warnings() {
-                tracing::warn!("{says}");
+            if self.ends.load(Relaxed) {
+                return Answer::Busy;
             }
             if let Err(why) = (self.take)(&config) {
                 let refused = self.refuse(vec![why], asked);
-                self.lacks = Some(config);
+                self.lacks = Some(Lacks::new(said, EVERY));
                 return refused;
+            }
+            for says in config.warnings() {
+                tracing::warn!("{says}");
             }
             self.running = config;
         }

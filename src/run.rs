@@ -8,6 +8,7 @@ use std::{
 
 mod counted;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -28,12 +29,10 @@ use crate::{
     watch::Watch,
 };
 
-/// How long the state store may take to hear what ended, when the gateway ends.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long the last records may take to be written.
+/// How long the last records may take to be written, with all else that is kept.
 const LAST_RECORDS: Duration = Duration::from_secs(5);
-/// How long the last telemetry may take to be sent.
-const LAST_TELEMETRY: Duration = Duration::from_secs(3);
+/// How long it all may take, the last telemetry too, which tells of the rest.
+const LAST: Duration = Duration::from_secs(6);
 /// How long a gateway that was drained from its admin address waits to be stopped: whoever wanted that may have gone.
 const FORGOTTEN: Duration = Duration::from_mins(10);
 /// A token that nobody guesses is no shorter.
@@ -292,23 +291,16 @@ pub fn serve(config: Config, source: Source) -> io::Result<bool> {
     );
     let ended = signals.until_ended(&running, || reloads.asks().ask_only());
     let outcome = running.wait();
-    drop(reloads); // from here on nothing changes
-    last_words(&conversations)?;
-    let setup = front.setup();
-    if !setup.audit().close(LAST_RECORDS) {
-        tracing::error!("the audit log was not written to its end");
-    }
-    setup.rules().close();
-    if !telemetry.close(LAST_TELEMETRY) {
-        tracing::warn!("telemetry was not sent to its end");
-    }
     if !outcome.clean() {
+        // While there is somebody to send it to.
         tracing::warn!(
             connections = outcome.connections,
             followers = outcome.followers,
             "calls were cut when the gateway stopped; raise drain.grace if they need longer"
         );
     }
+    drop(reloads); // from here on nothing changes
+    close(&conversations, &front.setup(), &telemetry)?;
     drains.is_over(outcome.clean());
     if ended == Ended::ByItself && drains.was_asked_for() && outcome.workers == 0 {
         tracing::info!("drained, and waiting to be stopped");
@@ -323,12 +315,29 @@ pub fn serve(config: Config, source: Source) -> io::Result<bool> {
     Ok(outcome.clean())
 }
 
+/// Lets everything that is kept get to where it belongs, side by side: together they take no longer than one of them.
+fn close(conversations: &Conversations, setup: &Setup, telemetry: &Telemetry) -> io::Result<()> {
+    let until = Instant::now() + LAST;
+    thread::scope(|scope| {
+        let words = scope.spawn(|| last_words(conversations));
+        scope.spawn(|| setup.rules().close_within(LAST_RECORDS));
+        if !setup.audit().close(LAST_RECORDS) {
+            tracing::error!("the audit log was not written to its end");
+        }
+        words.join().unwrap_or(Ok(()))
+    })?;
+    if !telemetry.close(until.saturating_duration_since(Instant::now())) {
+        tracing::warn!("telemetry was not sent to its end");
+    }
+    Ok(())
+}
+
 /// Tells the state store what it is still to be told of conversations that ended.
 fn last_words(of: &Conversations) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()?;
-    runtime.block_on(of.store().close(LAST_WORDS));
+    runtime.block_on(of.store().close(LAST_RECORDS));
     Ok(())
 }
 

@@ -253,7 +253,7 @@ impl Store {
         match self {
             Self::Memory(m) => {
                 if let Some(file) = m.file.get() {
-                    file.close();
+                    file.close(); // which does not wait for ever either
                 }
             }
             Self::Redis(r) => Box::pin(r.close(within)).await,

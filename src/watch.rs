@@ -248,6 +248,10 @@ fn look_on(files: Arc<parking_lot::Mutex<Files>>) -> io::Result<SyncSender<()>> 
 
 /// The file as it is, or as somebody leaves it half-written.
 fn read(path: &Path) -> io::Result<Found> {
+    // Who opens a pipe waits until somebody writes into it.
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::other("it is no file that can be read again"));
+    }
     let file = File::open(path)?;
     let before = file.metadata()?;
     let mut text = String::new();
@@ -374,6 +378,17 @@ mod tests {
         file.look();
         file.look();
         assert_eq!(*file.now(), 2);
+    }
+
+    #[test]
+    fn nobody_waits_for_who_writes_into_a_pipe() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("n");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let refused = Watched::read(&path, |_| Ok(())).err().unwrap();
+        assert!(refused.contains("no file"), "{refused}");
+        assert!(Changing::new(path).look().unwrap().is_err());
     }
 
     #[test]

@@ -9,7 +9,8 @@ use crate::reload::{Answer, Asks};
 ///
 /// 200 `{"result": "taken" | "unchanged", "changed": [section], "needsRestart": [setting]}`: what is named last stays as
 /// it was until the gateway is started anew, everything else is in force. 422 `{"result": "refused", "mistakes":
-/// [text]}`: nothing changed. 409 where there is no file to read again.
+/// [text]}`: nothing changed. 409 where there is no file to read again. 503 where it takes long: what comes of it is in the
+/// log then.
 pub fn reload(asks: Asks, token: Option<&str>) -> Route {
     guarded(Method::POST, "/v1/reload", token, false, move |_| {
         let asks = asks.clone();
@@ -38,6 +39,10 @@ fn page(answer: Answer) -> Page {
         ),
         Answer::Busy => {
             let text = "settings are being read already, or the gateway ends\n";
+            return Page::plain(StatusCode::SERVICE_UNAVAILABLE, text);
+        }
+        Answer::Late => {
+            let text = "the settings are being read still: what comes of it is in the log\n";
             return Page::plain(StatusCode::SERVICE_UNAVAILABLE, text);
         }
     };

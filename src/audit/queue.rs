@@ -43,6 +43,9 @@ pub(super) struct Queue {
     /// All of them, by what they lacked.
     without_place: AtomicU64,
     beyond_share: AtomicU64,
+    /// The same, by what became of the call.
+    served: AtomicU64,
+    refused: AtomicU64,
     /// Checkpoints that stdout did not take.
     untold: AtomicU64,
     /// Records that are written.
@@ -113,6 +116,8 @@ impl Queue {
             missed: AtomicU64::new(0),
             without_place: AtomicU64::new(0),
             beyond_share: AtomicU64::new(0),
+            served: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
             untold: AtomicU64::new(0),
             written: AtomicU64::new(0),
             many: AtomicUsize::new(many(places)),
@@ -195,6 +200,17 @@ impl Queue {
             self.without_place.load(Relaxed),
             self.beyond_share.load(Relaxed),
         )
+    }
+
+    /// A call found no place, and is refused, or served without a record.
+    pub(super) fn missed(&self, refused: bool) {
+        let count = if refused { &self.refused } else { &self.served };
+        count.fetch_add(1, Relaxed);
+    }
+
+    /// All that were served without a record, and all that were refused.
+    pub(super) fn without_record(&self) -> (u64, u64) {
+        (self.served.load(Relaxed), self.refused.load(Relaxed))
     }
 
     /// So many checkpoints were not told.

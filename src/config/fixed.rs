@@ -2,7 +2,10 @@
 //!
 //! What is fixed belongs to what a running gateway cannot let go: its sockets and threads, the store that its state is
 //! in, the chain of its log. All else changes with the next call.
-use super::Config;
+//!
+//! Who is let in goes by what the listener makes sure of: where the file changes that as well, `auth` waits with it. And a
+//! mixture of two readings is looked at like one.
+use super::{Config, Mistakes, mean};
 
 /// A setting that a running gateway keeps: its name, whether two readings differ in it, and how it is kept.
 struct Fixed {
@@ -80,7 +83,17 @@ impl Config {
                 names.push(one.name);
             }
         }
+        let door = ["listen", "tls"].iter().any(|name| names.contains(name));
+        if door && self.auth != running.auth {
+            self.auth.clone_from(&running.auth);
+            names.push("auth");
+        }
         names
+    }
+
+    /// Whether these make sense together, each being right by itself: some are those that run, and some are new.
+    pub fn stands_together(&self) -> Result<(), Mistakes> {
+        mean::together_alone(self)
     }
 
     /// The sections, by their names in the file, in which two readings differ.
@@ -93,6 +106,7 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use super::{ALWAYS, Fixed, WITH_SHARED_STORE};
     use crate::config::{Config, Overrides};
 
     fn read(text: &str) -> Config {
@@ -109,6 +123,73 @@ mod tests {
         assert_eq!(new.listen, running.listen);
         assert_eq!(new.changes(&running), ["drain"]);
         assert!(new.keep_fixed(&running).is_empty());
+    }
+
+    /// The names in this part of a text, in any kind of quotes.
+    fn names<'t>(text: &'t str, from: &str, to: &str) -> Vec<&'t str> {
+        let (_, rest) = text.split_once(from).unwrap();
+        let (part, _) = rest.split_once(to).unwrap();
+        let other = |c: char| !c.is_ascii_lowercase() && c != '_' && c != '.';
+        let all = part.split(other).map(|name| name.trim_end_matches('.'));
+        all.filter(|name| !name.is_empty() && *name != "and")
+            .collect()
+    }
+
+    #[test]
+    fn the_guides_name_all_that_needs_a_restart() {
+        let of = |list: &'static [Fixed]| list.iter().map(|one| one.name).collect::<Vec<_>>();
+        let guide = include_str!("../../README.md");
+        let settings = include_str!("../../config/gateway.yaml");
+        for text in [guide, settings] {
+            assert_eq!(names(text, "A restart is needed for", ";"), of(ALWAYS));
+        }
+        let shared = names(settings, "with a shared store for", "\n\n");
+        assert_eq!(shared, of(WITH_SHARED_STORE));
+    }
+
+    const FILES: &str =
+        "tls: {cert_file: c, key_file: k, client_certificates: {mode: required, ca_file: a}}";
+
+    #[test]
+    fn who_is_let_in_waits_with_the_listener() {
+        let keys = "auth: [{api_keys: {file: keys}}]";
+        let running = read(&format!("listen: 0.0.0.0:1\n{keys}"));
+        for (listener, name) in [("listen: 127.0.0.1:1", "listen"), (FILES, "tls")] {
+            for auth in ["anyone", "passthrough", "client_certificates: {}"] {
+                if listener != FILES && auth.starts_with("client") {
+                    continue;
+                }
+                let at = if listener == FILES {
+                    "listen: 0.0.0.0:1"
+                } else {
+                    ""
+                };
+                let mut new = read(
+                    &format!("{at}\n{listener}\nauth: [{auth}]")
+                        .replace("[client_certificates: {}]", "[{client_certificates: {}}]"),
+                );
+                assert_eq!(new.keep_fixed(&running), [name, "auth"], "{auth}");
+                assert_eq!(new.auth, running.auth, "{auth}");
+                assert!(new.stands_together().is_ok());
+            }
+        }
+        // Alone it is taken.
+        let mut new = read("listen: 0.0.0.0:1\nauth: [anyone]");
+        assert!(new.keep_fixed(&running).is_empty());
+        assert_ne!(new.auth, running.auth);
+    }
+
+    #[test]
+    fn a_mixture_that_makes_no_sense_is_found() {
+        let running = read("listen: 0.0.0.0:1");
+        let owned = "backend: {url: 'http://a', credentials: {header: {name: x, env: Y}}}\nownership: {by: caller}\n";
+        let text =
+            format!("listen: 0.0.0.0:1\n{FILES}\nauth: [{{client_certificates: {{}}}}]\n{owned}");
+        let mut new = Config::parse(&text, Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
+        assert!(new.stands_together().is_ok());
+        assert_eq!(new.keep_fixed(&running), ["tls", "auth"]);
+        let mistakes = new.stands_together().unwrap_err().to_string();
+        assert!(mistakes.contains("ownership.by"), "{mistakes}");
     }
 
     #[test]

@@ -79,10 +79,27 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         telemetry: raw.telemetry,
         drain: raw.drain,
     };
+    together(&config, tree);
+    let lacks_agent = config.lacks_agent() && !tree.blames("routes");
+    if agent == Agent::Required && lacks_agent {
+        tree.missing("backend", "url", NO_AGENT);
+    }
+    config
+}
+
+/// The same rules for settings that are of no one file.
+pub(super) fn together_alone(config: &Config) -> Result<(), Mistakes> {
+    let mut tree = Tree::parse("")?;
+    together(config, &mut tree);
+    tree.finish(())
+}
+
+/// What one part says of another.
+fn together(config: &Config, tree: &mut Tree) {
     dialects(&config.dialects, tree);
-    auth::check(&config, tree);
-    tls::check(&config, tree);
-    conversations::check(&config, tree);
+    auth::check(config, tree);
+    tls::check(config, tree);
+    conversations::check(config, tree);
     let needs = Needs {
         auth: config.auth.iter().any(auth::Way::verifies),
         credentials: config.backend.credentials.is_some(),
@@ -92,7 +109,7 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
     bounds::check(&config.limits, tree);
     audit::check(&config.audit, tree);
     telemetry::check(&config.telemetry, config.audit.otlp, tree);
-    rules::check(&config, tree);
+    rules::check(config, tree);
     let any = |at: &Listen| matches!(at, Listen::Tcp(address) if address.port() == 0);
     let admin = config.admin.as_ref();
     if admin.is_some_and(|admin| !any(admin) && *admin == config.listen) {
@@ -105,11 +122,6 @@ fn meant(raw: Raw, agent: Agent, tree: &mut Tree) -> Config {
         let says = "they are those of backend.url, which is not set; routes have names";
         tree.wrong("backend.addresses", says);
     }
-    let lacks_agent = config.lacks_agent() && !tree.blames("routes");
-    if agent == Agent::Required && lacks_agent {
-        tree.missing("backend", "url", NO_AGENT);
-    }
-    config
 }
 
 /// What was said on the command line or in the environment goes before the file.

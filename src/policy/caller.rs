@@ -4,6 +4,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use parking_lot::RwLock;
 use serde_json::{Map, Value};
 
 use crate::{config::OwnedBy, state::Key};
@@ -34,8 +35,11 @@ pub(crate) struct Kept {
     /// How things belong, whom the caller's belong to, the agent, and its conversations apart from others'.
     pub(crate) owner: OnceLock<(OwnedBy, Key, Arc<str>, Arc<str>)>,
     /// The rules of limits by their name, and the key of each that has one for all calls of the caller.
-    pub(crate) limits: OnceLock<(u64, Box<[Option<Key>]>)>,
+    pub(crate) limits: RwLock<Option<OfRules>>,
 }
+
+/// Rules by their name, and the key of each of them, if it has one.
+pub(crate) type OfRules = (Key, Box<[Option<Key>]>);
 
 /// It follows from the rest: a copy may be another caller before long.
 impl Clone for Kept {

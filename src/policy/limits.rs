@@ -8,9 +8,12 @@
 //! ```
 //! The counts lie in [`crate::state::counters`]. Who may ask is known before; only what callers choose themselves, a
 //! context or a parameter of a path, makes keys that they could make up: those are bounded for each of them.
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -42,6 +45,8 @@ use crate::{
 
 /// So many keys are known by name, for operators.
 const NAMED: usize = 10_000;
+/// How long the end waits for the file of counts.
+const LAST: Duration = Duration::from_secs(5);
 
 /// All rules, over all workers.
 #[derive(Clone)]
@@ -53,8 +58,8 @@ struct Inner {
     clock: Clock,
     /// Names that no two calls share.
     calls: AtomicU64,
-    /// Which rules these are.
-    name: u64,
+    /// Which rules these are: the same ones have it again.
+    name: Key,
     names: Names,
 }
 
@@ -114,12 +119,15 @@ impl Limits {
         if settings.rules.is_empty() {
             return Self(None);
         }
+        let rules: Vec<_> = settings.rules.iter().map(Rule::new).collect();
+        let stems: Vec<_> = rules.iter().map(Rule::stem).collect();
+        let stems: Vec<_> = stems.iter().map(String::as_str).collect();
         Self(Some(Arc::new(Inner {
-            rules: settings.rules.iter().map(Rule::new).collect(),
+            name: Key::of(&stems),
+            rules,
             counters,
             clock,
             calls: AtomicU64::new(uuid::Uuid::new_v4().as_u64_pair().0),
-            name: uuid::Uuid::new_v4().as_u64_pair().0,
             names,
         })))
     }
@@ -140,16 +148,7 @@ impl Limits {
             return Ok(None);
         };
         let now = inner.clock.now();
-        let keys = asked.caller.kept.limits.get_or_init(|| {
-            let all = inner.rules.iter().map(|rule| rule.own_key(asked.caller));
-            (inner.name, all.collect())
-        });
-        let mut asks: SmallVec<[Ask; 4]> = SmallVec::new();
-        for (number, rule) in inner.rules.iter().enumerate() {
-            let known = keys.1.get(number).copied().flatten();
-            let known = known.filter(|_| keys.0 == inner.name);
-            asks.extend(rule.ask(number, known, asked, now));
-        }
+        let asks = inner.asks(asked, now);
         if asks.is_empty() {
             return Ok(None);
         }
@@ -195,8 +194,13 @@ impl Limits {
 
     /// At the end of the process: what is counted gets into its file.
     pub fn close(&self) {
+        self.close_within(LAST);
+    }
+
+    /// The same in this time.
+    pub fn close_within(&self, within: Duration) {
         if let Some(inner) = &self.0 {
-            inner.counters.close();
+            inner.counters.close_within(within);
         }
     }
 
@@ -210,6 +214,26 @@ impl Limits {
 }
 
 impl Inner {
+    /// What the call needs of each rule.
+    fn asks(&self, asked: &Asked<'_>, now: Micros) -> SmallVec<[Ask; 4]> {
+        let kept = &asked.caller.kept.limits;
+        let mut keys = kept.read();
+        if keys.as_ref().is_none_or(|(name, _)| *name != self.name) {
+            drop(keys);
+            let all = self.rules.iter().map(|rule| rule.own_key(asked.caller));
+            *kept.write() = Some((self.name, all.collect()));
+            keys = kept.read();
+        }
+        // Somebody who goes by other rules may have come in between.
+        let keys = keys.as_ref().filter(|(name, _)| *name == self.name);
+        let mut asks = SmallVec::new();
+        for (number, rule) in self.rules.iter().enumerate() {
+            let known = keys.and_then(|(_, keys)| keys.get(number).copied().flatten());
+            asks.extend(rule.ask(number, known, asked, now));
+        }
+        asks
+    }
+
     fn remember(&self, key: Key, ask: &Ask, asked: &Asked<'_>) {
         let rule = &self.rules[usize::from(ask.rule)];
         let name = if key == ask.key {

@@ -140,17 +140,11 @@ fn of_reloads(telemetry: &Telemetry, status: &reload::Status) {
     telemetry.gauge(names::CONFIG_VALID, move || u64::from(now.now().valid));
 }
 
-fn records(usage: &Usage) -> [(&'static str, u64); 3] {
-    let missed = usage.without_place + usage.beyond_share;
-    let (dropped, refused) = if usage.refuses {
-        (0, missed)
-    } else {
-        (missed, 0)
-    };
+const fn records(usage: &Usage) -> [(&'static str, u64); 3] {
     [
         ("written", usage.written),
-        ("dropped", dropped),
-        ("refused", refused),
+        ("dropped", usage.dropped),
+        ("refused", usage.refused),
     ]
 }
 

@@ -9,7 +9,7 @@
 //! | at once | how many |
 //!
 //! Times are microseconds since 1970, by the wall: they outlive a process, and replicas share them.
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use smallvec::SmallVec;
 
@@ -366,10 +366,10 @@ impl Counters {
         }
     }
 
-    /// At the end of the process: lets what is counted get into its file.
-    pub fn close(&self) {
+    /// At the end of the process: lets what is counted get into its file, in this time.
+    pub fn close_within(&self, within: Duration) {
         if let Some(persist) = &self.persist {
-            persist.close();
+            persist.close_within(within);
         }
     }
 

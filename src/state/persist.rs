@@ -56,9 +56,19 @@ pub trait Kept: Send + Sync {
 /// All that is kept, each in its table.
 pub type All = Vec<(Table, Arc<dyn Kept>)>;
 
+/// How long the end waits for the file: a disk may hang.
+const LAST: Duration = Duration::from_secs(5);
+
 /// The file, and the thread that writes it.
 pub struct Persist {
-    stop: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
+    stop: Mutex<Option<Stop>>,
+}
+
+/// How its thread is told to end, and tells that it has: each by hanging up.
+struct Stop {
+    told: Sender<()>,
+    ended: Receiver<()>,
+    thread: JoinHandle<()>,
 }
 
 impl Persist {
@@ -71,20 +81,46 @@ impl Persist {
     ) -> io::Result<Self> {
         let file = open(path, &all, now())?;
         let (stop, stopped) = channel();
+        let (lives, ended) = channel();
         let thread = thread::Builder::new()
             .name("persist".to_owned())
-            .spawn(move || write_on(&file, &all, &now, &stopped))?;
+            .spawn(move || {
+                let _lives: Sender<()> = lives;
+                write_on(&file, &all, &now, &stopped);
+            })?;
         Ok(Self {
-            stop: Mutex::new(Some((stop, thread))),
+            stop: Mutex::new(Some(Stop {
+                told: stop,
+                ended,
+                thread,
+            })),
         })
     }
 
     /// Writes what is left, and lets go of the file.
     pub fn close(&self) {
-        if let Some((stop, thread)) = self.stop.lock().take() {
-            drop(stop);
-            let _panicked = thread.join();
+        self.close_within(LAST);
+    }
+
+    /// The same in this time. Who is late is left behind, and ends with the process.
+    pub fn close_within(&self, within: Duration) {
+        let Some(Stop {
+            told,
+            ended,
+            thread,
+        }) = self.stop.lock().take()
+        else {
+            return;
+        };
+        drop(told);
+        if ended.recv_timeout(within) == Err(RecvTimeoutError::Timeout) {
+            tracing::error!(
+                "state.persist was not written to its end: its disk does not answer; counts of limits and owners of the \
+                 last seconds are lost"
+            );
+            return;
         }
+        let _panicked = thread.join();
     }
 }
 

@@ -88,7 +88,7 @@ fn it_tells_what_was_cut() {
 fn it_waits_no_longer_than_it_is_to() {
     let (folder, agent) = (TempDir::new().unwrap(), Agent::start());
     let mut program = start(&folder, &agent, "grace: 60s");
-    let (_client, _call) = runs(&program, &agent);
+    let (mut client, call) = runs(&program, &agent);
     let began = Instant::now();
     let (code, said) = drain(&program, &folder, &["--wait", "500ms"]);
     assert_eq!(code, Some(1), "{said}");
@@ -98,11 +98,26 @@ fn it_waits_no_longer_than_it_is_to() {
         took >= Duration::from_millis(500) && took < Duration::from_secs(5),
         "{took:?}"
     );
-    // SIGTERM is the second word then, and no signal came before: it still leaves in order, and a further one cuts.
+    // SIGTERM is the second word then, and no signal came before: it still leaves in order.
     program.signal("TERM");
-    assert!(program.runs());
+    until("it hears the signal", || program.log().contains("leaving"));
+    call.json(&words::result(&words::wrapped()));
+    assert_eq!(client.answer().status(), 200);
+    assert_eq!(program.code(), Some(0));
+}
+
+#[test]
+fn a_second_signal_after_it_was_asked_cuts() {
+    let (folder, agent) = (TempDir::new().unwrap(), Agent::start());
+    let mut program = start(&folder, &agent, "grace: 60s");
+    let (_client, _call) = runs(&program, &agent);
+    assert_eq!(drain(&program, &folder, &["--wait", "100ms"]).0, Some(1));
+    let began = Instant::now();
     program.signal("TERM");
+    until("it hears the signal", || program.log().contains("leaving"));
+    program.signal("INT");
     assert_eq!(program.code(), Some(1));
+    assert!(began.elapsed() < Duration::from_secs(10));
 }
 
 #[test]

@@ -262,3 +262,31 @@ fn a_hang_up_reads_them_again() {
         "{log}"
     );
 }
+
+#[test]
+fn a_file_that_does_not_come_holds_up_neither_probes_nor_the_end() {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    const O_NONBLOCK: i32 = 0o4000;
+
+    let folder = TempDir::new().unwrap();
+    let yaml = settings(folder.path(), agent(), "");
+    let mut program = Program::start(folder.path(), &yaml);
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let token = folder.path().join("token");
+    let hangs = yaml.replace(token.to_str().unwrap(), pipe.to_str().unwrap());
+    write(folder.path(), &hangs);
+    program.signal("HUP");
+    // A pipe can be opened for writing like this once somebody reads it.
+    let mut writing = None;
+    until("it is being read", || {
+        let mut how = fs::OpenOptions::new();
+        writing = how.write(true).custom_flags(O_NONBLOCK).open(&pipe).ok();
+        writing.is_some()
+    });
+    assert_eq!(program.ask_admin("GET /readyz?verbose").status(), 200);
+    program.signal("TERM");
+    assert_eq!(program.code(), Some(0));
+    drop(writing);
+}

@@ -210,3 +210,30 @@ fn at_once_is_given_back_by_calls_of_other_settings() {
     agent.next().json(&words::result(&words::wrapped()));
     assert!(second.answer().json()["result"].is_object());
 }
+
+#[test]
+fn an_idle_connection_of_earlier_settings_is_closed_when_its_agent_closes_it() {
+    let agent = Agent::start();
+    let place = Place::new(agent.addr, "workers: 1");
+    let mut running = place.gateway.client();
+    says(&mut running, Message::send("m1"));
+    let held = agent.next();
+    let mut client = place.gateway.client();
+    says(&mut client, Message::send("m2"));
+    let call = agent.next();
+    let wire = call.wire.io.try_clone().unwrap();
+    call.json(&words::result(&words::wrapped()));
+    assert_eq!(client.answer().status(), 200);
+    // It is reached in another way now, and the call holds on to the one before.
+    place.takes("workers: 1\nlimits: {connect: 4s}");
+    assert_eq!(place.gateway.served().front.earlier(), 1);
+    wire.shutdown(std::net::Shutdown::Write).unwrap();
+    wire.set_nonblocking(true).unwrap();
+    until("the gateway closes its side", || {
+        use std::io::Read as _;
+        (&wire).read(&mut [0]).is_ok_and(|n| n == 0)
+    });
+    assert_eq!(place.gateway.served().front.earlier(), 1);
+    held.json(&words::result(&words::wrapped()));
+    assert_eq!(running.answer().status(), 200);
+}

@@ -79,6 +79,11 @@ impl Rule {
         }
     }
 
+    /// All that its keys have of the rule, as text.
+    pub(super) fn stem(&self) -> String {
+        self.first.clone()
+    }
+
     /// The key of all calls of a caller, if nothing of it depends on the call.
     pub(super) fn own_key(&self, caller: &Caller) -> Option<Key> {
         let who = who(caller);

@@ -425,3 +425,31 @@ async fn made_up_callers_leave_room_for_those_who_are_known() {
         guard.goes_out();
     }
 }
+
+/// What is worked out once for a caller, after a call by these rules.
+async fn worked_out(limits: &Limits, ann: &Caller) -> (Key, usize) {
+    let asked = Asked {
+        caller: ann,
+        op: Op::Send,
+        dialect: "J10",
+        context: None,
+        parameter: &|_| None,
+        bytes: 100,
+    };
+    limits.take(&asked).await.unwrap();
+    let kept = ann.kept.limits.read();
+    let (name, keys) = kept.as_ref().unwrap();
+    (*name, keys.as_ptr().addr())
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_worked_out_for_a_caller_outlives_a_reload() {
+    let minute = "[{name: minute, key: [caller], rate: {limit: 9, per: 1m}}]";
+    let hour = "[{name: hour, key: [caller], rate: {limit: 9, per: 1h}}]";
+    let ann = caller("ann");
+    let first = worked_out(&limits(NOON, minute), &ann).await;
+    assert_eq!(worked_out(&limits(NOON, minute), &ann).await, first);
+    let (other, at) = worked_out(&limits(NOON, hour), &ann).await;
+    assert_ne!(other, first.0);
+    assert_eq!(worked_out(&limits(NOON, hour), &ann).await, (other, at));
+}
