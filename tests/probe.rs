@@ -407,12 +407,13 @@ fn the_program_prints_json() {
             "right": "TaskNotFoundError: 200, error.code -32001 (v1.0 5.4, 9.5; v0.3 8.2)",
         })
     );
-    assert_eq!(
-        *row("v1.0 REST", "stream").unwrap(),
-        json!({
-            "group": "call", "way": "v1.0 REST", "check": "stream", "offered": false,
-            "sent": "POST /message:stream", "came": "404 application/json", "verdict": "not_spoken",
-        })
+    let row = row("v1.0 REST", "stream").unwrap();
+    assert_eq!(row["verdict"], "not_spoken");
+    assert!(row.get("wrong").is_none(), "{row}");
+    let came = row["came"].as_str().unwrap();
+    assert!(
+        came.starts_with("404 application/json, refused: "),
+        "{came}"
     );
 }
 

@@ -155,6 +155,13 @@ impl Draft {
             Some(_) if offered => Verdict::Wrong,
             Some(_) => Verdict::NotSpoken,
         };
+        let mut came = self.came;
+        if let (Verdict::NotSpoken, Some(wrong)) = (verdict, &self.wrong)
+            && !wrong.what.is_empty()
+            && wrong.what != came
+        {
+            came = format!("{came}, {}", wrong.what);
+        }
         let told = self.wrong.filter(|_| verdict == Verdict::Wrong);
         let right = told.as_ref().map(|wrong| wrong.right);
         Row {
@@ -163,7 +170,7 @@ impl Draft {
             check: self.check,
             offered,
             sent: self.sent,
-            came: shown(&self.came),
+            came: shown(&came),
             verdict,
             wrong: told.map(|wrong| shown(&wrong.what)),
             right,
@@ -225,14 +232,12 @@ impl fmt::Display for Report {
         writeln!(f)?;
         for row in &self.rows {
             let name = format!("{} {}", row.way, row.check);
-            writeln!(
-                f,
-                "{:<10}  {:<28}  {} -> {}",
-                row.verdict.name(),
-                name.trim(),
-                row.sent,
-                row.came
-            )?;
+            let sent = match row.sent.as_str() {
+                "" => String::new(),
+                sent => format!("{sent} -> "),
+            };
+            let verdict = row.verdict.name();
+            writeln!(f, "{verdict:<10}  {:<28}  {sent}{}", name.trim(), row.came)?;
             if let (Some(wrong), Some(right)) = (&row.wrong, row.right) {
                 writeln!(f, "            wrong: {wrong}\n            right: {right}")?;
             }
