@@ -203,9 +203,8 @@ impl Writer {
         if self.untold > 0 && Timestamp::now() >= self.next_told {
             self.tell_of_missed();
         }
-        let now = Timestamp::now(); // once for all of them: the clock costs as much as a link's text
         for (record, place) in batch.iter() {
-            self.make_room(now);
+            self.make_room();
             self.chain.link(record, &mut self.lines);
             self.linked.push(place);
             if self.lines.len() >= CHUNK && !self.write() {
@@ -254,12 +253,12 @@ impl Writer {
     }
 
     /// Begins the next file if this one is full or old.
-    fn make_room(&mut self, now: Timestamp) {
+    fn make_room(&mut self) {
         let Some(current) = self.files.as_ref().and_then(|f| f.current.as_ref()) else {
             return;
         };
         let full = current.bytes + self.lines.len() as u64 >= self.times.rotate_size;
-        if !full && now < current.until {
+        if !full && Timestamp::now() < current.until {
             return;
         }
         if !self.write() {
