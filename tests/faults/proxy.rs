@@ -11,7 +11,7 @@ use std::{
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     runtime::{Builder, Runtime},
     sync::watch,
 };
@@ -103,6 +103,8 @@ async fn listen(
     shared: Arc<Shared>,
 ) {
     let mut first = Some(first);
+    // Where nobody listens, nobody else is to begin to: a port that is free is given to who asks for any.
+    let mut kept: Option<TcpSocket> = None;
     loop {
         if faults.wait_for(|f| *f != Fault::Refuse).await.is_err() {
             return;
@@ -112,6 +114,7 @@ async fn listen(
             tokio::task::yield_now().await;
             continue;
         };
+        kept.take();
         listener.set_nonblocking(true).unwrap();
         let listener = TcpListener::from_std(listener).unwrap();
         let said = faults.clone();
@@ -121,6 +124,8 @@ async fn listen(
                     if refused.is_err() {
                         return;
                     }
+                    drop(listener);
+                    kept = keep(addr);
                     break;
                 }
                 accepted = listener.accept() => {
@@ -135,6 +140,14 @@ async fn listen(
             }
         }
     }
+}
+
+/// A socket that has the port and does not listen: who connects there is refused.
+fn keep(addr: SocketAddr) -> Option<TcpSocket> {
+    let socket = TcpSocket::new_v4().ok()?;
+    socket.set_reuseaddr(true).ok()?;
+    socket.bind(addr).ok()?;
+    Some(socket)
 }
 
 async fn carry(io: Stream, mut faults: watch::Receiver<Fault>, shared: &Shared) {
