@@ -111,7 +111,6 @@ fn each_dialect_is_told_what_broke() {
 }
 
 #[test]
-#[ignore = "a refused port was answered now and then on a busy machine; by hand until that is understood"]
 fn nobody_there_is_unreachable_and_leaves_nothing_behind() {
     let place = Place::of("a");
     let gateway = Gateway::before(place.proxy.addr);

@@ -22,7 +22,6 @@ fn three() -> ([Place; 3], Gateway) {
 }
 
 #[test]
-#[ignore = "a refused port was answered now and then on a busy machine; by hand until that is understood"]
 fn what_a_client_names_stays_and_moves_only_when_its_address_is_gone() {
     let (all, gateway) = three();
     let mut homes = vec![];

@@ -4,7 +4,7 @@ use std::{
     net::{SocketAddr, TcpListener as Listener, TcpStream as Stream},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering::SeqCst},
+        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
     },
     thread,
 };
@@ -48,6 +48,7 @@ struct Shared {
     /// All that the gateway sent.
     sent: Mutex<Vec<u8>>,
     open: AtomicUsize,
+    listens: AtomicBool,
 }
 
 fn runtime() -> Runtime {
@@ -63,6 +64,7 @@ impl Proxy {
             agent,
             sent: Mutex::default(),
             open: AtomicUsize::new(0),
+            listens: AtomicBool::new(true),
         });
         let for_thread = shared.clone();
         thread::spawn(move || runtime().block_on(listen(listener, addr, faults, for_thread)));
@@ -78,7 +80,7 @@ impl Proxy {
         self.fault.send_replace(fault);
         let listens = fault != Fault::Refuse;
         crate::support::until("the proxy does as told", || {
-            Stream::connect(self.addr).is_ok() == listens
+            self.shared.listens.load(SeqCst) == listens && (listens || self.open() == 0)
         });
     }
 
@@ -103,20 +105,23 @@ async fn listen(
     shared: Arc<Shared>,
 ) {
     let mut first = Some(first);
-    // Where nobody listens, nobody else is to begin to: a port that is free is given to who asks for any.
-    let mut kept: Option<TcpSocket> = None;
     loop {
-        if faults.wait_for(|f| *f != Fault::Refuse).await.is_err() {
-            return;
+        // Where nobody listens, nobody else is to begin to: a port that is free is given to who asks for any.
+        if *faults.borrow_and_update() == Fault::Refuse {
+            drop(first.take());
+            let kept = keep(addr);
+            shared.listens.store(false, SeqCst);
+            if faults.wait_for(|f| *f != Fault::Refuse).await.is_err() {
+                return;
+            }
+            first = Some(Listener::bind(addr).unwrap());
+            drop(kept);
         }
-        let listener = first.take().or_else(|| Listener::bind(addr).ok());
-        let Some(listener) = listener else {
-            tokio::task::yield_now().await;
-            continue;
-        };
-        kept.take();
+        let listener = first.take();
+        let listener = listener.unwrap_or_else(|| Listener::bind(addr).unwrap());
         listener.set_nonblocking(true).unwrap();
         let listener = TcpListener::from_std(listener).unwrap();
+        shared.listens.store(true, SeqCst);
         let said = faults.clone();
         loop {
             tokio::select! {
@@ -124,15 +129,14 @@ async fn listen(
                     if refused.is_err() {
                         return;
                     }
-                    drop(listener);
-                    kept = keep(addr);
                     break;
                 }
                 accepted = listener.accept() => {
                     let io = accepted.unwrap().0.into_std().unwrap();
                     let (shared, faults) = (shared.clone(), said.clone());
+                    // Counted here: who asks whether any is open must not come between.
+                    shared.open.fetch_add(1, SeqCst);
                     thread::spawn(move || {
-                        shared.open.fetch_add(1, SeqCst);
                         runtime().block_on(carry(io, faults, &shared));
                         shared.open.fetch_sub(1, SeqCst);
                     });

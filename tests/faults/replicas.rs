@@ -1,7 +1,7 @@
 //! One of several addresses is dead, or comes and goes.
 use crate::{
     proxy::Fault,
-    scene::{Ended, Place, at_rest, gateway, send, status, until_up},
+    scene::{Ended, Place, at_rest, gateway, is_up, send, status, until_up},
     support::{
         message::Message,
         words::{ALL, J10, R10},
@@ -21,7 +21,17 @@ fn one_of_three_that_is_dead_costs_no_call() {
     let places: Vec<_> = all.iter().collect();
     let gateway = gateway(&places, QUICK, "");
     all[1].proxy.does(Fault::Refuse);
-    for round in 0..30 {
+    // Which address gets a call is chance and how quick they are: however it falls, thirty are well, and in the end both
+    // others are used and the dead one is known.
+    let known = || {
+        let used = |at: usize| all[at].messages().len() > 2;
+        used(0) && used(2) && is_up(&gateway, &all[1]) == Some(false)
+    };
+    for round in 0.. {
+        if round >= 30 && known() {
+            break;
+        }
+        assert!(round < 5000, "the calls do not spread");
         let speak = ALL[round % ALL.len()];
         let id = format!("m-{round}");
         let message = if round % 2 == 0 {
@@ -32,9 +42,7 @@ fn one_of_three_that_is_dead_costs_no_call() {
         assert_eq!(send(&gateway, speak, message), Ended::Well, "{round}");
         assert_eq!(once(&places, &id), 1, "{round}");
     }
-    until_up(&gateway, &all[1], false);
     assert!(status(&gateway).retries > 0, "calls turned elsewhere");
-    assert!(all[0].messages().len() > 5 && all[2].messages().len() > 5);
     // It comes back by a trial, and is used again.
     all[1].proxy.does(Fault::None);
     for round in 0.. {

@@ -164,11 +164,16 @@ pub(crate) fn at_rest(gateway: &Gateway) {
 
 /// Waits until the address of this proxy is seen as up, or as down.
 pub(crate) fn until_up(gateway: &Gateway, place: &Place, up: bool) {
-    let label = place.proxy.addr.to_string();
     until("the gateway sees how the address is", || {
-        let status = status(gateway);
-        let mut all = status.addresses.iter();
-        all.find(|address| address.address == label)
-            .is_some_and(|address| address.up == up)
+        is_up(gateway, place) == Some(up)
     });
+}
+
+/// How the address of this proxy is seen; nothing where it is not known.
+pub(crate) fn is_up(gateway: &Gateway, place: &Place) -> Option<bool> {
+    let label = place.proxy.addr.to_string();
+    let status = status(gateway);
+    let mut all = status.addresses.iter();
+    all.find(|address| address.address == label)
+        .map(|address| address.up)
 }
