@@ -286,7 +286,8 @@ impl Inner {
         if let Some(ears) = &self.ears {
             asked.record.propagate(ears, &mut fields);
         }
-        self.auth.keep_back(&met, &mut fields);
+        let written = self.credentials.writes();
+        self.auth.keep_back(&met, &mut fields, written);
         self.credentials.put(&mut fields).await?;
         let admitted = self
             .admit_for(owner, &mut read, &asked.matched, &fields, sender, to)

@@ -110,13 +110,13 @@ impl Chain {
         let start = out.len();
         self.seq += 1;
         out.extend_from_slice(b"{\"seq\":");
-        out.extend_from_slice(self.seq.to_string().as_bytes());
+        out.extend_from_slice(itoa::Buffer::new().format(self.seq).as_bytes());
         out.push(b',');
         let members = body.strip_prefix(b"{").unwrap_or_default();
         out.extend_from_slice(members.strip_suffix(b"}").unwrap_or_default());
         self.last = self.key.link(&self.last, &out[start..]);
         out.extend_from_slice(b",\"link\":\"");
-        out.extend_from_slice(hex(&self.last).as_bytes());
+        hex_into(&self.last, out);
         out.extend_from_slice(b"\"}\n");
     }
 }
@@ -129,13 +129,19 @@ pub(super) fn split(line: &[u8]) -> Option<(&[u8], Link)> {
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = Vec::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(DIGITS[usize::from(byte >> 4)]);
-        text.push(DIGITS[usize::from(byte & 15)]);
-    }
+    hex_into(bytes, &mut text);
     String::from_utf8(text).unwrap_or_default()
+}
+
+fn hex_into(bytes: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let start = out.len();
+    out.resize(start + bytes.len() * 2, 0);
+    for (byte, pair) in bytes.iter().zip(out[start..].chunks_exact_mut(2)) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
+    }
 }
 
 /// 64 digits of hex, as we write them.

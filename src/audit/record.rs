@@ -2,6 +2,7 @@
 //! the answer is there, [`Recorded`] while its body is handed out.
 use std::{
     borrow::Cow,
+    cell::RefCell,
     io,
     net::SocketAddr,
     pin::Pin,
@@ -27,8 +28,8 @@ use crate::{
     telemetry::{Ears, Heard, Method, Series, Told},
 };
 
-/// Most records take no more bytes.
-const USUAL: usize = 1024;
+/// So much room is kept for the text of a record: most take less.
+const USUAL: usize = 4096;
 
 /// The record of one call. When the last clone of it is dropped, it is written. Without audit it is nothing.
 #[derive(Clone, Default)]
@@ -44,33 +45,48 @@ struct Open {
     all: bool,
     /// Whether spans are made of it.
     traced: bool,
-    /// Taken when it is written.
-    call: Mutex<Option<Call>>,
+    call: Mutex<Call>,
 }
 
 impl Open {
     fn micros(&self) -> u64 {
-        u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
+        micros(self.begun)
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let ended = self.micros();
-        if let Some(mut call) = self.call.get_mut().take() {
-            call.micros.ended = ended;
-            if let Some(ears) = &self.ears {
-                let mut heard = std::mem::take(&mut call.heard);
-                heard.gone(ended); // at the latest
-                ears.ended(&told(&call, &heard), &heard);
-            }
-            if let Some(log) = &self.log {
-                let mut line = Vec::with_capacity(USUAL);
-                call.write(&mut line);
-                log.queue.push(&line, call.place);
+        let call = self.call.get_mut();
+        if call.micros.ended == 0 {
+            call.micros.ended = micros(self.begun);
+        }
+        if let Some(ears) = &self.ears {
+            let mut heard = std::mem::take(&mut call.heard);
+            heard.gone(call.micros.ended); // at the latest
+            ears.ended(&told(call, &heard), &heard);
+        }
+        if let Some(log) = &self.log {
+            let write = |line: &mut Vec<u8>| {
+                line.clear();
+                call.write(line);
+                log.queue.push(line, call.place);
+                line.shrink_to(USUAL);
+            };
+            // A thread that ends has none any more.
+            if LINE.try_with(|line| write(&mut line.borrow_mut())).is_err() {
+                write(&mut vec![]);
             }
         }
     }
+}
+
+thread_local! {
+    /// Where a record becomes text, before it goes behind the others.
+    static LINE: RefCell<Vec<u8>> = const { RefCell::new(vec![]) };
+}
+
+fn micros(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
 impl Record {
@@ -123,7 +139,7 @@ impl Record {
             begun: Instant::now(),
             all,
             traced,
-            call: Mutex::new(Some(call)),
+            call: Mutex::new(call),
         })))
     }
 
@@ -141,15 +157,13 @@ impl Record {
     pub fn learns(&self) -> bool {
         let lacks = |call: &Call| call.task.is_none() || call.context.is_none();
         let open = self.0.as_ref().filter(|open| open.all);
-        open.is_some_and(|open| open.call.lock().as_ref().is_some_and(lacks))
+        open.is_some_and(|open| lacks(&open.call.lock()))
     }
 
     #[inline]
     fn tell(&self, what: impl FnOnce(&mut Call, &Open)) {
-        if let Some(open) = &self.0
-            && let Some(call) = &mut *open.call.lock()
-        {
-            what(call, open);
+        if let Some(open) = &self.0 {
+            what(&mut open.call.lock(), open);
         }
     }
 
@@ -472,9 +486,17 @@ impl<B: Body<Data = Bytes, Error = io::Error> + Unpin> Body for Recorded<B> {
 
 impl<B> Drop for Recorded<B> {
     fn drop(&mut self) {
-        self.record.tell(|call, open| {
+        let Some(open) = &mut self.record.0 else {
+            return;
+        };
+        let now = open.micros();
+        // Mostly it is the last that knows of the call, and looks at the clock for all.
+        if let Some(only) = Arc::get_mut(open) {
+            only.call.get_mut().micros.ended = now.max(1);
+        }
+        self.record.tell(|call, _| {
             call.left |= !self.ended;
-            call.heard.gone(open.micros()); // a follower may go on for long
+            call.heard.gone(now); // a follower may go on for long
         });
     }
 }

@@ -158,6 +158,15 @@ impl Credentials {
         self.fetch.iter().for_each(Fetch::sweep);
     }
 
+    /// The field that they are put in.
+    pub(super) fn writes(&self) -> Option<&HeaderName> {
+        match &*self.own {
+            Own::None => None,
+            Own::Header(name, _) => Some(name),
+            Own::Token(_) => Some(&header::AUTHORIZATION),
+        }
+    }
+
     /// Puts them into a request for the agent.
     pub(super) async fn put(&self, fields: &mut HeaderMap) -> Result<(), Fault> {
         match &*self.own {

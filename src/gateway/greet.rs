@@ -4,6 +4,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use tokio::time::Instant;
 
 mod leash;
@@ -114,7 +115,8 @@ impl Auth {
                             continue;
                         };
                         if let Some(key) = keys.find(text) {
-                            if !key.is_good(auth::wall()) {
+                            // The clock is looked at where it matters.
+                            if key.expires.is_some() && !key.is_good(auth::wall()) {
                                 return Err(self.refuse(&shown, EXPIRED).because("an expired key"));
                             }
                             let more = More {
@@ -306,29 +308,40 @@ impl Auth {
     ///
     /// Who was let in otherwise than by passing through has shown all that the other fields of keys are for; only
     /// `Authorization` may hold what the agent wants to see.
-    pub(super) fn keep_back(&self, met: &Met, fields: &mut HeaderMap) {
-        // Which certificate somebody has shown is for the gateway to know: a field that says so is made up.
-        for name in self.ways.told {
+    ///
+    /// `written` is the field that it is put in, over what is there.
+    pub(super) fn keep_back(
+        &self,
+        met: &Met,
+        fields: &mut HeaderMap,
+        written: Option<&HeaderName>,
+    ) {
+        let ways = &self.ways;
+        let shown_all = ways.own || met.caller.verified;
+        let goes = |name: &HeaderName| {
+            // Which certificate somebody has shown is for the gateway to know: a field that says so is made up.
+            ways.told.contains(name)
+                || (ways.own && CREDENTIALS.contains(name))
+                || (shown_all
+                    && *name != header::AUTHORIZATION
+                    && ways.key_fields().any(|field| field == name))
+        };
+        // Looked for rather than removed by all their names: each of those would be hashed.
+        let gone = fields
+            .keys()
+            .filter(|name| Some(*name) != written && goes(name));
+        let gone: SmallVec<[HeaderName; 4]> = gone.cloned().collect();
+        for name in gone {
             fields.remove(name);
         }
-        let mut keys = self.ways.key_fields().peekable();
-        if self.ways.own {
-            for name in &CREDENTIALS {
-                fields.remove(name);
-            }
-        } else if keys.peek().is_some() {
-            for name in &CREDENTIALS {
-                self.keep_keys_back(name, fields);
-            }
+        if ways.own || ways.key_fields().next().is_none() {
+            return;
         }
-        for name in keys {
-            if self.ways.own || met.caller.verified {
-                if *name != header::AUTHORIZATION {
-                    fields.remove(name);
-                }
-            } else {
-                self.keep_keys_back(name, fields);
-            }
+        for name in &CREDENTIALS {
+            self.keep_keys_back(name, fields);
+        }
+        for name in ways.key_fields().filter(|_| !shown_all) {
+            self.keep_keys_back(name, fields);
         }
     }
 

@@ -17,7 +17,11 @@ use std::sync::{
 use crate::{
     a2a::{Call, Fault, Kind, Op},
     config::{NewContexts, OfUnknown, OwnedBy, Ownership},
-    state::{Key, Store, owner::Claimed, slot::Asker},
+    state::{
+        Key, Store,
+        owner::{Claimed, Keys},
+        slot::Asker,
+    },
 };
 
 use super::{
@@ -181,8 +185,7 @@ impl Owner {
     pub async fn may_name(&mut self, tasks: &[String], context: Option<&str>) -> Result<(), Fault> {
         let key = self.context(context.unwrap_or_default());
         self.named = context.map(|_| key);
-        let mut keys = Vec::with_capacity(tasks.len() + 1);
-        keys.extend(tasks.iter().map(|task| self.task(task)));
+        let mut keys: Keys = tasks.iter().map(|task| self.task(task)).collect();
         keys.push(key);
         let owners = self.store().owners(keys, self.key).await;
         let mut owners = owners.map_err(away)?;
@@ -250,7 +253,10 @@ impl Owner {
             && asked.sends()
             && let Some(task) = &call.facts.task
         {
-            let owners = self.store().owners(vec![self.task(task)], self.key).await;
+            let owners = self
+                .store()
+                .owners([self.task(task)].into_iter().collect(), self.key)
+                .await;
             let owner = owners.map_err(away)?.pop().flatten();
             if owner.is_some_and(|owner| owner != self.key) {
                 return Err(Fault::no_task());

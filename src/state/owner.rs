@@ -10,6 +10,8 @@
 //! too.
 use std::{io, path::Path, pin::Pin, sync::Arc, time::Duration};
 
+use smallvec::SmallVec;
+
 use super::{
     Key, Store, Trouble,
     counters::Micros,
@@ -36,6 +38,12 @@ impl Default for Settings {
         }
     }
 }
+
+/// What is asked about: mostly a task, a context, or both.
+pub type Keys = SmallVec<[Key; 2]>;
+
+/// Whose each is, in the same order; nobody's, as far as is known, where there is none.
+pub type Known = SmallVec<[Option<Key>; 2]>;
 
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,10 +101,10 @@ impl Store {
     }
 
     /// Whose all this is, as far as it is known, in the same order. What is that of `by`, who asks, counts as used.
-    pub async fn owners(&self, of: Vec<Key>, by: Key) -> Result<Vec<Option<Key>>, Trouble> {
+    pub async fn owners(&self, of: Keys, by: Key) -> Result<Known, Trouble> {
         match self {
             Self::Memory(m) => Ok(m.owners.owners(&of, by)),
-            Self::Redis(r) => Box::pin(r.owners(of, by)).await,
+            Self::Redis(r) => Ok(Box::pin(r.owners(of.into_vec(), by)).await?.into()),
         }
     }
 

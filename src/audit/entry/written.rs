@@ -8,6 +8,13 @@ use super::{Call, Decision, Id, Who};
 
 const TIMES: DateTimePrinter = DateTimePrinter::new();
 
+/// A member's name with what stands around it, as one piece.
+macro_rules! member {
+    ($name:literal) => {
+        concat!(",\"", $name, "\":").as_bytes()
+    };
+}
+
 impl Call {
     /// Appends the record, as one object.
     pub(in crate::audit) fn write(&self, to: &mut Vec<u8>) {
@@ -23,30 +30,30 @@ impl Call {
             Who::Known(name) => string(name, to),
             Who::Peer(ip) => string(&format!("peer:{}", ip.to_canonical()), to),
         }
-        text("tenant", self.tenant.as_deref(), to);
-        text("route", self.route.as_deref(), to);
-        word("in", self.from, to);
-        word("out", self.to, to);
-        word("operation", self.operation, to);
-        text("context", self.context.as_deref(), to);
-        text("task", self.task.as_deref(), to);
-        text("message", self.message.as_deref(), to);
-        word("decision", Some(self.decision.word()), to);
-        text("rule", self.rule.as_deref(), to);
-        word("fault", self.fault, to);
-        number("status", self.status.map(u64::from), to);
-        word("state", self.state, to);
+        text(member!("tenant"), self.tenant.as_deref(), to);
+        text(member!("route"), self.route.as_deref(), to);
+        word(member!("in"), self.from, to);
+        word(member!("out"), self.to, to);
+        word(member!("operation"), self.operation, to);
+        text(member!("context"), self.context.as_deref(), to);
+        text(member!("task"), self.task.as_deref(), to);
+        text(member!("message"), self.message.as_deref(), to);
+        word(member!("decision"), Some(self.decision.word()), to);
+        text(member!("rule"), self.rule.as_deref(), to);
+        word(member!("fault"), self.fault, to);
+        number(member!("status"), self.status.map(u64::from), to);
+        word(member!("state"), self.state, to);
         if self.left {
             to.extend_from_slice(b",\"left\":true");
         }
         to.extend_from_slice(b",\"bytes\":{\"in\":");
         digits(self.bytes.from, to);
-        number("out", Some(self.bytes.to), to);
+        number(member!("out"), Some(self.bytes.to), to);
         to.push(b'}');
-        number("events", Some(self.events), to);
-        number("losses", Some(self.losses), to);
+        number(member!("events"), Some(self.events), to);
+        number(member!("losses"), Some(self.losses), to);
         self.write_micros(to);
-        text("digest", self.digest.as_deref(), to);
+        text(member!("digest"), self.digest.as_deref(), to);
         if !self.captured.is_empty() {
             to.extend_from_slice(b",\"captured\":{");
             for (at, (name, value)) in self.captured.iter().enumerate() {
@@ -65,13 +72,11 @@ impl Call {
     fn write_micros(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(b",\"micros\":{");
         for (name, time) in [
-            ("admitted", self.micros.admitted),
-            ("answered", self.micros.answered),
+            (&b"\"admitted\":"[..], self.micros.admitted),
+            (b"\"answered\":", self.micros.answered),
         ] {
             if let Some(time) = time {
-                to.push(b'"');
-                to.extend_from_slice(name.as_bytes());
-                to.extend_from_slice(b"\":");
+                to.extend_from_slice(name);
                 digits(time, to);
                 to.push(b',');
             }
@@ -94,40 +99,37 @@ impl Decision {
 
 impl Id {
     fn write(&self, to: &mut Vec<u8>) {
-        let hex = |at: u32| b"0123456789abcdef"[(self.0 >> (at * 4) & 15) as usize];
-        to.extend((0..16).rev().map(hex));
+        let mut hex = [0; 16];
+        for (at, digit) in (0..16).rev().zip(&mut hex) {
+            *digit = b"0123456789abcdef"[(self.0 >> (at * 4) & 15) as usize];
+        }
+        to.extend_from_slice(&hex);
         to.push(b'-');
         digits(self.1, to);
     }
 }
 
 /// A member with a text of somebody else.
-fn text(name: &str, value: Option<&str>, to: &mut Vec<u8>) {
+fn text(member: &[u8], value: Option<&str>, to: &mut Vec<u8>) {
     if let Some(value) = value {
-        member(name, to);
+        to.extend_from_slice(member);
         string(value, to);
     }
 }
 
 /// A member with a word of our own tables: there is nothing to escape in it.
-fn word(name: &str, value: Option<&str>, to: &mut Vec<u8>) {
+fn word(member: &[u8], value: Option<&str>, to: &mut Vec<u8>) {
     if let Some(value) = value {
-        member(name, to);
+        to.extend_from_slice(member);
         plain(value, to);
     }
 }
 
-fn number(name: &str, value: Option<u64>, to: &mut Vec<u8>) {
+fn number(member: &[u8], value: Option<u64>, to: &mut Vec<u8>) {
     if let Some(value) = value {
-        member(name, to);
+        to.extend_from_slice(member);
         digits(value, to);
     }
-}
-
-fn member(name: &str, to: &mut Vec<u8>) {
-    to.push(b',');
-    plain(name, to);
-    to.push(b':');
 }
 
 /// Most texts have nothing to escape, which is seen many bytes at a time.
@@ -146,18 +148,8 @@ fn plain(text: &str, to: &mut Vec<u8>) {
     to.push(b'"');
 }
 
-fn digits(mut number: u64, to: &mut Vec<u8>) {
-    let mut digits = [0; 20];
-    let mut from = digits.len();
-    loop {
-        from -= 1;
-        digits[from] = b"0123456789"[(number % 10) as usize];
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    to.extend_from_slice(&digits[from..]);
+fn digits(number: u64, to: &mut Vec<u8>) {
+    to.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 fn address(of: &SocketAddr, to: &mut Vec<u8>) {

@@ -29,8 +29,9 @@ pub struct Claims {
     /// What was looked at last.
     task: Option<Box<str>>,
     context: Option<Box<str>>,
-    /// Something that it was answered with is another's.
-    foreign: Arc<AtomicBool>,
+    /// Something that it was answered with is another's: as far as that was known at once, and what had to be waited for.
+    foreign: bool,
+    waited: Option<Arc<AtomicBool>>,
     /// A message that is not known yet to be for this caller.
     pub(in crate::policy) held: Option<(Seen, Bytes)>,
 }
@@ -43,7 +44,8 @@ impl Claims {
             given: owner.named.is_some(),
             task: None,
             context: call.facts.context.as_deref().map(Into::into),
-            foreign: Arc::default(),
+            foreign: false,
+            waited: None,
             held: None,
             owner,
         }
@@ -117,33 +119,32 @@ impl Claims {
 
     /// What becomes of a claim. An agent that puts everybody's tasks into one context gives no task away by it; one that
     /// answers with another's task does, and so does one that answers in another's context what was said in the caller's.
-    fn claimed(&self, claim: Claiming, strict: bool) -> Settling {
-        let foreign = Arc::clone(&self.foreign);
-        let judge = move |mine: bool| {
-            if !mine && strict {
-                foreign.store(true, Relaxed);
-            } else if !mine {
-                tracing::warn!(
-                    "an agent answered in a context that is another owner's; its sender cannot use it"
-                );
-            }
-        };
+    fn claimed(&mut self, claim: Claiming, strict: bool) -> Settling {
         match claim {
             Claiming::Done(mine) => {
-                judge(mine);
+                self.foreign |= is_foreign(mine, strict);
                 Settling::Done
             }
-            Claiming::Wait(claim) => Settling::Wait(Box::pin(async move {
-                let mine = claim.await;
-                // Not known in time: it is told later, and the caller gets what the agent made for it.
-                mine.map(judge).is_some()
-            })),
+            Claiming::Wait(claim) => {
+                let foreign = self.waited();
+                Settling::Wait(Box::pin(async move {
+                    let mine = claim.await;
+                    // Not known in time: it is told later, and the caller gets what the agent made for it.
+                    let known = mine.map(|mine| is_foreign(mine, strict));
+                    foreign.fetch_or(known.unwrap_or(false), Relaxed);
+                    known.is_some()
+                }))
+            }
         }
     }
 
+    fn waited(&mut self) -> Arc<AtomicBool> {
+        self.waited.get_or_insert_default().clone()
+    }
+
     /// A question for one task is answered with another: it may be told if that is the caller's as well.
-    fn looked_at(&self, task: Box<str>) -> Settling {
-        let (owner, foreign) = (self.owner.clone(), Arc::clone(&self.foreign));
+    fn looked_at(&mut self, task: Box<str>) -> Settling {
+        let (owner, foreign) = (self.owner.clone(), self.waited());
         Settling::Wait(Box::pin(async move {
             let seen = owner.sees_which(iter::once(&*task)).await;
             let good = seen.is_ok_and(|seen| seen == [true]);
@@ -156,7 +157,9 @@ impl Claims {
 
     /// Why the answer must not be seen, once what it claimed was waited for.
     pub fn objection(&self) -> Option<Fault> {
-        self.foreign.load(Relaxed).then(|| {
+        let waited = self.waited.as_ref();
+        let foreign = self.foreign || waited.is_some_and(|foreign| foreign.load(Relaxed));
+        foreign.then(|| {
             Fault::new(
                 Kind::InvalidAgentResponse,
                 "the agent answered with what is not this caller's",
@@ -164,4 +167,13 @@ impl Claims {
             .because("it told of a task or a context that another owner has")
         })
     }
+}
+
+fn is_foreign(mine: bool, strict: bool) -> bool {
+    if !mine && !strict {
+        tracing::warn!(
+            "an agent answered in a context that is another owner's; its sender cannot use it"
+        );
+    }
+    !mine && strict
 }

@@ -10,23 +10,18 @@ use tokio::time::Instant;
 use super::super::{
     Key,
     counters::Micros,
-    owner::{Claimed, Settings},
+    owner::{Claimed, Known, Settings},
     persist::{Changed, Changes, Kept},
 };
 
 mod table;
 
-use table::{Owned, Table};
+use table::{Bounds, Owned, Table};
 
-/// So many of an owner's last days are told apart by how long ago they were: a use soon after another says nothing new.
-const GRAINS: u32 = 100;
-/// And a use after this does.
-const GRAIN: Duration = Duration::from_mins(1);
 /// So many lapsed ones are forgotten in one go.
 const BATCH: usize = 1000;
 
 pub(in crate::state) struct Owners {
-    settings: parking_lot::RwLock<Settings>,
     began: Instant,
     table: Mutex<Table>,
     secret: OnceLock<[u8; 32]>,
@@ -35,51 +30,38 @@ pub(in crate::state) struct Owners {
 impl Owners {
     pub(super) fn new(settings: Settings) -> Self {
         Self {
-            settings: parking_lot::RwLock::new(settings),
             began: Instant::now(),
-            table: Mutex::default(),
+            table: Mutex::new(Table::new(settings)),
             secret: OnceLock::new(),
         }
     }
 
     /// Goes by these from now on. What there is stays.
     pub(super) fn set(&self, settings: Settings) {
-        *self.settings.write() = settings;
-        if let Some(changed) = &mut self.table.lock().changed {
+        let mut table = self.table.lock();
+        table.bounds = Bounds::new(settings);
+        if let Some(changed) = &mut table.changed {
             changed.set(settings.most.saturating_mul(2));
         }
-    }
-
-    fn settings(&self) -> Settings {
-        *self.settings.read()
-    }
-
-    /// A use so soon after another says nothing new.
-    fn grain(&self) -> i64 {
-        millis((self.settings().ttl / GRAINS).min(GRAIN))
     }
 
     fn now(&self) -> i64 {
         millis(self.began.elapsed())
     }
 
-    /// What was last used then, or before, is nobody's.
-    fn lapsed(&self, now: i64) -> i64 {
-        now.saturating_sub(millis(self.settings().ttl))
-    }
-
     pub(in crate::state) fn claim(&self, what: Key, owner: Key, name: u64) -> Claimed {
         let now = self.now();
         let mut table = self.table.lock();
-        if let Some(by) = self.known(&mut table, what, now) {
-            return self.again(&mut table, what, owner == by, now);
+        let table = &mut *table;
+        if let Some(by) = known(table, what, now) {
+            return again(table, what, owner == by, now);
         }
-        if table.held(owner) >= self.settings().share {
-            self.make_room(&mut table, owner);
-        } else if self.is_full(&mut table, now) {
+        if table.held(owner) >= table.bounds.share {
+            make_room(table, owner);
+        } else if is_full(table, now) {
             return Claimed::Full;
         }
-        table.put(Owned {
+        table.add(Owned {
             what,
             by: owner,
             used: now,
@@ -93,15 +75,16 @@ impl Owners {
     pub(in crate::state) fn claim_surely(&self, what: Key, owner: Key) -> bool {
         let now = self.now();
         let mut table = self.table.lock();
-        if let Some(by) = self.known(&mut table, what, now) {
-            return self.again(&mut table, what, owner == by, now) == Claimed::Own;
+        let table = &mut *table;
+        if let Some(by) = known(table, what, now) {
+            return again(table, what, owner == by, now) == Claimed::Own;
         }
-        if table.held(owner) >= self.settings().share {
-            self.make_room(&mut table, owner);
-        } else if self.is_full(&mut table, now) {
+        if table.held(owner) >= table.bounds.share {
+            make_room(table, owner);
+        } else if is_full(table, now) {
             table.forget_oldest(owner);
         }
-        table.put(Owned {
+        table.add(Owned {
             what,
             by: owner,
             used: now,
@@ -120,16 +103,18 @@ impl Owners {
 
     pub(in crate::state) fn has_room(&self, owner: Key) -> bool {
         let mut table = self.table.lock();
-        table.held(owner) >= self.settings().share || !self.is_full(&mut table, self.now())
+        let table = &mut *table;
+        table.held(owner) >= table.bounds.share || !is_full(table, self.now())
     }
 
-    pub(in crate::state) fn owners(&self, of: &[Key], by: Key) -> Vec<Option<Key>> {
+    pub(in crate::state) fn owners(&self, of: &[Key], by: Key) -> Known {
         let now = self.now();
         let mut table = self.table.lock();
+        let table = &mut *table;
         let mut one = |what: &Key| {
-            let owner = self.known(&mut table, *what, now)?;
+            let owner = known(table, *what, now)?;
             if owner == by {
-                self.used(&mut table, *what, now);
+                used(table, *what, now);
             }
             Some(owner)
         };
@@ -143,66 +128,66 @@ impl Owners {
     /// Forgets what nobody has used for long.
     pub(super) fn tick(&self) {
         let now = self.now();
-        self.lapse(&mut self.table.lock(), now);
+        lapse(&mut self.table.lock(), now);
     }
+}
 
-    fn known(&self, table: &mut Table, what: Key, now: i64) -> Option<Key> {
-        let known = table.look(what)?;
-        if known.used <= self.lapsed(now) {
-            table.forget(what);
-            return None;
-        }
-        Some(known.by)
+fn known(table: &mut Table, what: Key, now: i64) -> Option<Key> {
+    let known = table.look(what)?;
+    if known.used <= table.bounds.lapsed(now) {
+        table.forget(what);
+        return None;
     }
+    Some(known.by)
+}
 
-    /// It is claimed again.
-    fn again(&self, table: &mut Table, what: Key, own: bool, now: i64) -> Claimed {
-        if !own {
-            return Claimed::Others;
-        }
-        if let Some(owned) = table.look_mut(what) {
-            owned.name = None; // somebody else relies on it
-        }
-        self.used(table, what, now);
-        Claimed::Own
+/// It is claimed again.
+fn again(table: &mut Table, what: Key, own: bool, now: i64) -> Claimed {
+    if !own {
+        return Claimed::Others;
     }
-
-    fn used(&self, table: &mut Table, what: Key, now: i64) {
-        let Some(&Owned { by, used, name, .. }) = table.look(what) else {
-            return;
-        };
-        if now.saturating_sub(used) >= self.grain() {
-            table.put(Owned {
-                what,
-                by,
-                used: now,
-                name,
-            });
-        }
+    if let Some(owned) = table.look_mut(what) {
+        owned.name = None; // somebody else relies on it
     }
+    used(table, what, now);
+    Claimed::Own
+}
 
-    fn make_room(&self, table: &mut Table, owner: Key) {
-        while table.held(owner) >= self.settings().share && table.forget_oldest(owner) {}
+fn used(table: &mut Table, what: Key, now: i64) {
+    let Some(&Owned { by, used, name, .. }) = table.look(what) else {
+        return;
+    };
+    if now.saturating_sub(used) >= table.bounds.grain {
+        table.put(Owned {
+            what,
+            by,
+            used: now,
+            name,
+        });
     }
+}
 
-    fn is_full(&self, table: &mut Table, now: i64) -> bool {
-        if table.len() < self.settings().most {
-            return false;
-        }
-        self.lapse(table, now);
-        table.len() >= self.settings().most
+fn make_room(table: &mut Table, owner: Key) {
+    while table.held(owner) >= table.bounds.share && table.forget_oldest(owner) {}
+}
+
+fn is_full(table: &mut Table, now: i64) -> bool {
+    if table.len() < table.bounds.most {
+        return false;
     }
+    lapse(table, now);
+    table.len() >= table.bounds.most
+}
 
-    fn lapse(&self, table: &mut Table, now: i64) {
-        let lapsed = self.lapsed(now);
-        for _ in 0..BATCH {
-            match table.oldest() {
-                Some(owned) if owned.used <= lapsed => {
-                    let what = owned.what;
-                    table.forget(what);
-                }
-                Some(_) | None => return,
+fn lapse(table: &mut Table, now: i64) {
+    let lapsed = table.bounds.lapsed(now);
+    for _ in 0..BATCH {
+        match table.oldest() {
+            Some(owned) if owned.used <= lapsed => {
+                let what = owned.what;
+                table.forget(what);
             }
+            Some(_) | None => return,
         }
     }
 }
@@ -210,8 +195,9 @@ impl Owners {
 /// In a file: who has it, and when that was last used, by the clock on the wall.
 impl Kept for Owners {
     fn saves(&self) {
-        let most = self.settings().most.saturating_mul(2);
-        self.table.lock().changed = Some(Changes::none(most));
+        let mut table = self.table.lock();
+        let most = table.bounds.most.saturating_mul(2);
+        table.changed = Some(Changes::none(most));
     }
 
     fn restore(&self, what: Key, saved: &[u8], wall: Micros) -> bool {
@@ -224,9 +210,10 @@ impl Kept for Owners {
         let now = self.now();
         let age = i64::try_from(wall.saturating_sub(used) / 1000).unwrap_or(i64::MAX);
         let used = now.saturating_sub(age);
-        let good = used > self.lapsed(now);
+        let mut table = self.table.lock();
+        let good = used > table.bounds.lapsed(now);
         if good {
-            self.table.lock().restore(Owned {
+            table.restore(Owned {
                 what,
                 by: Key(*by),
                 used,

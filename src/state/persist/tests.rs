@@ -46,9 +46,9 @@ async fn owners_survive_a_restart() {
         let store = store();
         let file = start(&path, &store).unwrap();
         let what = ["zero", "one", "two", "new"].map(key).to_vec();
-        let owners = store.owners(what, key("ann")).await.unwrap();
+        let owners = store.owners(what.into(), key("ann")).await.unwrap();
         let known = |at: usize| (at < n).then(|| key("ann"));
-        assert_eq!(owners, [known(0), known(1), known(2), None]);
+        assert_eq!(*owners, [known(0), known(1), known(2), None]);
         store.claim_surely(key(["zero", "one", "two"][n]), key("ann"));
         drop(file);
         store.close(Duration::ZERO).await;
@@ -83,8 +83,8 @@ async fn what_is_written_anew_is_all_that_is_left() {
     let last = store();
     let _file = start(&path, &last).unwrap();
     let of = vec![key("gone"), key("there")];
-    let owners = last.owners(of, key("ann")).await.unwrap();
-    assert_eq!(owners, [None, Some(key("bob"))]);
+    let owners = last.owners(of.into(), key("ann")).await.unwrap();
+    assert_eq!(*owners, [None, Some(key("bob"))]);
 }
 
 #[test]

@@ -1,14 +1,21 @@
 //! Who has what, in the order of use: of all, and of each owner. Both orders are lists through one table of slots, so
 //! that a use moves a few numbers and looks for nothing.
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
-use crate::state::{ByKey, Key, persist::Changes};
+use super::millis;
+use crate::state::{ByKey, Key, owner::Settings, persist::Changes};
+
+/// So many of an owner's last days are told apart by how long ago they were: a use soon after another says nothing new.
+const GRAINS: u32 = 100;
+/// And a use after this does.
+const GRAIN: Duration = Duration::from_mins(1);
 
 /// No slot.
 const NONE: u32 = u32::MAX;
 
 #[derive(Default)]
 pub(super) struct Table {
+    pub(super) bounds: Bounds,
     places: HashMap<Key, u32, ByKey>,
     slots: Vec<Slot>,
     /// Slots that are free.
@@ -19,6 +26,32 @@ pub(super) struct Table {
     unsorted: bool,
     /// What a file does not have yet, if there is one.
     pub(super) changed: Option<Changes>,
+}
+
+/// How much there may be, and for how long; times are milliseconds.
+#[derive(Default)]
+pub(super) struct Bounds {
+    pub(super) most: usize,
+    pub(super) share: usize,
+    ttl: i64,
+    /// A use so soon after another says nothing new.
+    pub(super) grain: i64,
+}
+
+impl Bounds {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            most: settings.most,
+            share: settings.share,
+            ttl: millis(settings.ttl),
+            grain: millis((settings.ttl / GRAINS).min(GRAIN)),
+        }
+    }
+
+    /// What was last used then, or before, is nobody's.
+    pub(super) fn lapsed(&self, now: i64) -> i64 {
+        now.saturating_sub(self.ttl)
+    }
 }
 
 /// Something that somebody has.
@@ -67,6 +100,13 @@ struct Share {
 }
 
 impl Table {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            bounds: Bounds::new(settings),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
@@ -101,8 +141,13 @@ impl Table {
 
     /// It is the newest now: of two who come at the same moment, the clock of the one that gets the lock last may be a
     /// little behind.
-    pub(super) fn put(&mut self, mut owned: Owned) {
+    pub(super) fn put(&mut self, owned: Owned) {
         self.forget(owned.what);
+        self.add(owned);
+    }
+
+    /// The same for what is not there.
+    pub(super) fn add(&mut self, mut owned: Owned) {
         let newest = self.slots.get(self.all.newest as usize);
         let newest = newest.map_or(i64::MIN, |newest| newest.owned.used);
         owned.used = owned.used.max(newest);

@@ -42,11 +42,11 @@ async fn what_its_owner_does_not_use_is_nobody_s() {
     assert_eq!(owners.claim(task, ann, 1), Claimed::New);
     for _ in 0..3 {
         tokio::time::advance(Duration::from_secs(50)).await;
-        assert_eq!(owners.owners(&[task], ann), [Some(ann)], "it is used");
+        assert_eq!(*owners.owners(&[task], ann), [Some(ann)], "it is used");
     }
     for _ in 0..2 {
         tokio::time::advance(Duration::from_secs(25)).await;
-        assert_eq!(owners.owners(&[task], bob), [Some(ann)]);
+        assert_eq!(*owners.owners(&[task], bob), [Some(ann)]);
         assert_eq!(owners.claim(task, bob, 2), Claimed::Others);
     }
     tokio::time::advance(Duration::from_secs(10)).await;
