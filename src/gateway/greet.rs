@@ -115,8 +115,7 @@ impl Auth {
                             continue;
                         };
                         if let Some(key) = keys.find(text) {
-                            // The clock is looked at where it matters.
-                            if key.expires.is_some() && !key.is_good(auth::wall()) {
+                            if !key.is_good(auth::wall) {
                                 return Err(self.refuse(&shown, EXPIRED).because("an expired key"));
                             }
                             let more = More {
@@ -340,8 +339,10 @@ impl Auth {
         for name in &CREDENTIALS {
             self.keep_keys_back(name, fields);
         }
-        for name in ways.key_fields().filter(|_| !shown_all) {
-            self.keep_keys_back(name, fields);
+        if !shown_all {
+            for name in ways.key_fields() {
+                self.keep_keys_back(name, fields);
+            }
         }
     }
 

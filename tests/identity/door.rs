@@ -162,6 +162,30 @@ fn a_gateways_key_never_reaches_the_agent() {
 }
 
 #[test]
+fn a_field_that_settings_name_for_keys_is_kept_back_as_well() {
+    let keys = file(&usual_keys());
+    let path = keys.path().display();
+    let way = format!("{{api_keys: {{file: '{path}', headers: [x-team-key, authorization]}}}}");
+    let open = House::build("", &format!("auth: [{way}, passthrough]"));
+    let team = |value: &str| format!("x-team-key: {value}\r\n");
+    for (fields, left) in [
+        (team(KEY), None),
+        // Whoever is known has nothing for the agent in such a field.
+        (team("theirs") + &bearer(KEY), None),
+        // Nobody can have two keys, and who they are passes: the keys do not.
+        (team(KEY) + &team(READER), None),
+        (team("theirs"), Some("theirs")),
+    ] {
+        let before = open.asked();
+        assert_eq!(open.send(J10, &fields).status(), 200, "{fields}");
+        assert_eq!(open.asked(), before + 1);
+        let asked = open.agent.all().pop().unwrap();
+        assert_eq!(asked.head.get("x-team-key"), left, "{fields}");
+        assert_eq!(asked.head.get("authorization"), None, "{fields}");
+    }
+}
+
+#[test]
 fn a_key_that_is_shown_twice_does_not_reach_the_agent_either() {
     let (pair, keys) = (Pair::new("one"), file(&usual_keys()));
     let issuer = Issuer::with(std::slice::from_ref(&pair));

@@ -32,9 +32,9 @@ pub struct Key {
 }
 
 impl Key {
-    /// Whether it is still good.
-    pub fn is_good(&self, now: i64) -> bool {
-        self.expires.is_none_or(|end| now < end)
+    /// Whether it is still good. `now`, in seconds since 1970, is asked only where it has an end.
+    pub fn is_good(&self, now: impl FnOnce() -> i64) -> bool {
+        self.expires.is_none_or(|end| now() < end)
     }
 }
 
@@ -115,11 +115,11 @@ mod tests {
         assert_eq!(key.caller.labels["plan"], "gold");
         assert!(key.caller.verified);
         assert_eq!(key.expires, Some(1_798_761_600));
-        assert!(key.is_good(1_798_761_599) && !key.is_good(1_798_761_600));
+        assert!(key.is_good(|| 1_798_761_599) && !key.is_good(|| 1_798_761_600));
         assert!(key.rights.allow(Op::Get, "/a"));
         assert!(!key.rights.allow(Op::Get, "/b") && !key.rights.allow(Op::Send, "/a"));
         let other = keys.find("another-long-random-key").unwrap();
-        assert!(other.is_good(i64::MAX) && other.rights.allow(Op::Cancel, "/b"));
+        assert!(other.is_good(|| i64::MAX) && other.rights.allow(Op::Cancel, "/b"));
         for wrong in ["", "one-long-random-ke", "One-long-random-key", FISH] {
             assert!(keys.find(wrong).is_none(), "{wrong}");
         }
