@@ -18,9 +18,6 @@ mod table;
 
 use table::{Bounds, Owned, Table};
 
-/// So many lapsed ones are forgotten in one go.
-const BATCH: usize = 1000;
-
 pub(in crate::state) struct Owners {
     began: Instant,
     table: Mutex<Table>,
@@ -52,13 +49,12 @@ impl Owners {
     pub(in crate::state) fn claim(&self, what: Key, owner: Key, name: u64) -> Claimed {
         let now = self.now();
         let mut table = self.table.lock();
-        let table = &mut *table;
-        if let Some(by) = known(table, what, now) {
-            return again(table, what, owner == by, now);
+        if let Some(by) = table.known(what, now) {
+            return table.again(what, owner == by, now);
         }
         if table.held(owner) >= table.bounds.share {
-            make_room(table, owner);
-        } else if is_full(table, now) {
+            table.make_room(owner);
+        } else if table.is_full(now) {
             return Claimed::Full;
         }
         table.add(Owned {
@@ -75,13 +71,12 @@ impl Owners {
     pub(in crate::state) fn claim_surely(&self, what: Key, owner: Key) -> bool {
         let now = self.now();
         let mut table = self.table.lock();
-        let table = &mut *table;
-        if let Some(by) = known(table, what, now) {
-            return again(table, what, owner == by, now) == Claimed::Own;
+        if let Some(by) = table.known(what, now) {
+            return table.again(what, owner == by, now) == Claimed::Own;
         }
         if table.held(owner) >= table.bounds.share {
-            make_room(table, owner);
-        } else if is_full(table, now) {
+            table.make_room(owner);
+        } else if table.is_full(now) {
             table.forget_oldest(owner);
         }
         table.add(Owned {
@@ -103,18 +98,16 @@ impl Owners {
 
     pub(in crate::state) fn has_room(&self, owner: Key) -> bool {
         let mut table = self.table.lock();
-        let table = &mut *table;
-        table.held(owner) >= table.bounds.share || !is_full(table, self.now())
+        table.held(owner) >= table.bounds.share || !table.is_full(self.now())
     }
 
     pub(in crate::state) fn owners(&self, of: &[Key], by: Key) -> Known {
         let now = self.now();
         let mut table = self.table.lock();
-        let table = &mut *table;
         let mut one = |what: &Key| {
-            let owner = known(table, *what, now)?;
+            let owner = table.known(*what, now)?;
             if owner == by {
-                used(table, *what, now);
+                table.used(*what, now);
             }
             Some(owner)
         };
@@ -128,67 +121,7 @@ impl Owners {
     /// Forgets what nobody has used for long.
     pub(super) fn tick(&self) {
         let now = self.now();
-        lapse(&mut self.table.lock(), now);
-    }
-}
-
-fn known(table: &mut Table, what: Key, now: i64) -> Option<Key> {
-    let known = table.look(what)?;
-    if known.used <= table.bounds.lapsed(now) {
-        table.forget(what);
-        return None;
-    }
-    Some(known.by)
-}
-
-/// It is claimed again.
-fn again(table: &mut Table, what: Key, own: bool, now: i64) -> Claimed {
-    if !own {
-        return Claimed::Others;
-    }
-    if let Some(owned) = table.look_mut(what) {
-        owned.name = None; // somebody else relies on it
-    }
-    used(table, what, now);
-    Claimed::Own
-}
-
-fn used(table: &mut Table, what: Key, now: i64) {
-    let Some(&Owned { by, used, name, .. }) = table.look(what) else {
-        return;
-    };
-    if now.saturating_sub(used) >= table.bounds.grain {
-        table.put(Owned {
-            what,
-            by,
-            used: now,
-            name,
-        });
-    }
-}
-
-fn make_room(table: &mut Table, owner: Key) {
-    while table.held(owner) >= table.bounds.share && table.forget_oldest(owner) {}
-}
-
-fn is_full(table: &mut Table, now: i64) -> bool {
-    if table.len() < table.bounds.most {
-        return false;
-    }
-    lapse(table, now);
-    table.len() >= table.bounds.most
-}
-
-fn lapse(table: &mut Table, now: i64) {
-    let lapsed = table.bounds.lapsed(now);
-    for _ in 0..BATCH {
-        match table.oldest() {
-            Some(owned) if owned.used <= lapsed => {
-                let what = owned.what;
-                table.forget(what);
-            }
-            Some(_) | None => return,
-        }
+        self.table.lock().lapse(now);
     }
 }
 

@@ -3,12 +3,19 @@
 use std::{collections::HashMap, time::Duration};
 
 use super::millis;
-use crate::state::{ByKey, Key, owner::Settings, persist::Changes};
+use crate::state::{
+    ByKey, Key,
+    owner::{Claimed, Settings},
+    persist::Changes,
+};
 
 /// So many of an owner's last days are told apart by how long ago they were: a use soon after another says nothing new.
 const GRAINS: u32 = 100;
 /// And a use after this does.
 const GRAIN: Duration = Duration::from_mins(1);
+
+/// So many lapsed ones are forgotten in one go.
+const BATCH: usize = 1000;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
@@ -226,6 +233,71 @@ impl Table {
         };
         self.forget(self.slots[share.list.oldest as usize].owned.what);
         true
+    }
+
+    /// Who has it. What was not used for long is nobody's, and goes.
+    pub(super) fn known(&mut self, what: Key, now: i64) -> Option<Key> {
+        let known = self.look(what)?;
+        if known.used <= self.bounds.lapsed(now) {
+            self.forget(what);
+            return None;
+        }
+        Some(known.by)
+    }
+
+    /// It is claimed again.
+    pub(super) fn again(&mut self, what: Key, own: bool, now: i64) -> Claimed {
+        if !own {
+            return Claimed::Others;
+        }
+        if let Some(owned) = self.look_mut(what) {
+            owned.name = None; // somebody else relies on it
+        }
+        self.used(what, now);
+        Claimed::Own
+    }
+
+    /// Its owner uses it.
+    pub(super) fn used(&mut self, what: Key, now: i64) {
+        let Some(&Owned { by, used, name, .. }) = self.look(what) else {
+            return;
+        };
+        if now.saturating_sub(used) >= self.bounds.grain {
+            self.put(Owned {
+                what,
+                by,
+                used: now,
+                name,
+            });
+        }
+    }
+
+    /// For one more of an owner that has its share: its own oldest go.
+    pub(super) fn make_room(&mut self, owner: Key) {
+        while self.held(owner) >= self.bounds.share && self.forget_oldest(owner) {}
+    }
+
+    /// Whether there is no room for what is new, also without what was not used for long.
+    pub(super) fn is_full(&mut self, now: i64) -> bool {
+        if self.len() < self.bounds.most {
+            return false;
+        }
+        self.lapse(now);
+        self.len() >= self.bounds.most
+    }
+
+    /// Forgets what nobody has used for long.
+    pub(super) fn lapse(&mut self, now: i64) {
+        let lapsed = self.bounds.lapsed(now);
+        for _ in 0..BATCH {
+            match self.oldest() {
+                Some(owned) if owned.used <= lapsed => {
+                    let what = owned.what;
+                    self.forget(what);
+                }
+                Some(_) | None => return,
+            }
+        }
     }
 
     pub(super) fn changes(&mut self, what: Key) {
