@@ -134,7 +134,8 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-fn hex_into(bytes: &[u8], out: &mut Vec<u8>) {
+/// The same, behind what is there.
+pub(super) fn hex_into(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let start = out.len();
     out.resize(start + bytes.len() * 2, 0);

@@ -45,24 +45,25 @@ struct Open {
     all: bool,
     /// Whether spans are made of it.
     traced: bool,
+    /// After so many microseconds it ended, where the last that knows of it has looked.
+    ended: Option<u64>,
     call: Mutex<Call>,
 }
 
 impl Open {
     fn micros(&self) -> u64 {
-        micros(self.begun)
+        u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
+        let ended = self.ended.unwrap_or_else(|| self.micros());
         let call = self.call.get_mut();
-        if call.micros.ended == 0 {
-            call.micros.ended = micros(self.begun);
-        }
+        call.micros.ended = ended;
         if let Some(ears) = &self.ears {
             let mut heard = std::mem::take(&mut call.heard);
-            heard.gone(call.micros.ended); // at the latest
+            heard.gone(ended); // at the latest
             ears.ended(&told(call, &heard), &heard);
         }
         if let Some(log) = &self.log {
@@ -83,10 +84,6 @@ impl Drop for Open {
 thread_local! {
     /// Where a record becomes text, before it goes behind the others.
     static LINE: RefCell<Vec<u8>> = const { RefCell::new(vec![]) };
-}
-
-fn micros(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
 impl Record {
@@ -139,6 +136,7 @@ impl Record {
             begun: Instant::now(),
             all,
             traced,
+            ended: None,
             call: Mutex::new(call),
         })))
     }
@@ -492,7 +490,7 @@ impl<B> Drop for Recorded<B> {
         let now = open.micros();
         // Mostly it is the last that knows of the call, and looks at the clock for all.
         if let Some(only) = Arc::get_mut(open) {
-            only.call.get_mut().micros.ended = now.max(1);
+            only.ended = Some(now);
         }
         self.record.tell(|call, _| {
             call.left |= !self.ended;

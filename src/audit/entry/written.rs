@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use jiff::fmt::temporal::DateTimePrinter;
 
 use super::{Call, Decision, Id, Who};
+use crate::audit::chain::hex_into;
 
 const TIMES: DateTimePrinter = DateTimePrinter::new();
 
@@ -99,11 +100,7 @@ impl Decision {
 
 impl Id {
     fn write(&self, to: &mut Vec<u8>) {
-        let mut hex = [0; 16];
-        for (at, digit) in (0..16).rev().zip(&mut hex) {
-            *digit = b"0123456789abcdef"[(self.0 >> (at * 4) & 15) as usize];
-        }
-        to.extend_from_slice(&hex);
+        hex_into(&self.0.to_be_bytes(), to);
         to.push(b'-');
         digits(self.1, to);
     }
