@@ -1,18 +1,8 @@
-//! The record of a call while the call goes on, and the two that notice when its client leaves: [`Waiting`] before
-//! the answer is there, [`Recorded`] while its body is handed out.
-use std::{
-    borrow::Cow,
-    cell::RefCell,
-    io,
-    net::SocketAddr,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+//! The record of a call while the call goes on: what each step of the call tells it. The last clone of it that goes
+//! writes it (`open`); two notice when its client leaves (`leaving`).
+use std::{borrow::Cow, net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
-use http::Response;
-use http_body::{Body, Frame, SizeHint};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -25,66 +15,18 @@ use super::{
 use crate::{
     a2a::{self, Dialect, Fault, Op, answer::Seen, reply::ReplyTo, shape::Loss},
     policy::caller::Caller,
-    telemetry::{Ears, Heard, Method, Series, Told},
+    telemetry::{Ears, Heard, Method, Series},
 };
 
-/// So much room is kept for the text of a record: most take less.
-const USUAL: usize = 4096;
+mod leaving;
+mod open;
+
+pub use leaving::{Recorded, Waiting};
+use open::Open;
 
 /// The record of one call. When the last clone of it is dropped, it is written. Without audit it is nothing.
 #[derive(Clone, Default)]
 pub struct Record(Option<Arc<Open>>);
-
-struct Open {
-    /// Where it is written, if it is.
-    log: Option<Arc<Log>>,
-    /// Who else wants to know.
-    ears: Option<Arc<Ears>>,
-    begun: Instant,
-    /// Whether somebody wants to know names and ids.
-    all: bool,
-    /// Whether spans are made of it.
-    traced: bool,
-    /// After so many microseconds it ended, where the last that knows of it has looked.
-    ended: Option<u64>,
-    call: Mutex<Call>,
-}
-
-impl Open {
-    fn micros(&self) -> u64 {
-        u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        let ended = self.ended.unwrap_or_else(|| self.micros());
-        let call = self.call.get_mut();
-        call.micros.ended = ended;
-        if let Some(ears) = &self.ears {
-            let mut heard = std::mem::take(&mut call.heard);
-            heard.gone(ended); // at the latest
-            ears.ended(&told(call, &heard), &heard);
-        }
-        if let Some(log) = &self.log {
-            let write = |line: &mut Vec<u8>| {
-                line.clear();
-                call.write(line);
-                log.queue.push(line, call.place);
-                line.shrink_to(USUAL);
-            };
-            // A thread that ends has none any more.
-            if LINE.try_with(|line| write(&mut line.borrow_mut())).is_err() {
-                write(&mut vec![]);
-            }
-        }
-    }
-}
-
-thread_local! {
-    /// Where a record becomes text, before it goes behind the others.
-    static LINE: RefCell<Vec<u8>> = const { RefCell::new(vec![]) };
-}
 
 impl Record {
     /// It has a place in the queue, if there is a `log`.
@@ -345,33 +287,6 @@ impl Record {
     }
 }
 
-/// What telemetry is told of a call that has ended.
-fn told<'a>(call: &'a Call, heard: &Heard) -> Told<'a> {
-    Told {
-        peer: call.peer,
-        caller: match &call.caller {
-            Who::Known(name) => Some(name),
-            Who::Peer(_) => None,
-        },
-        route: call.route.as_deref(),
-        method: heard.method,
-        from: heard.from,
-        to: heard.to,
-        context: call.context.as_deref(),
-        task: call.task.as_deref(),
-        message: call.message.as_deref(),
-        refused: call.decision == Decision::Refused,
-        rule: call.rule.as_deref(),
-        fault: call.fault,
-        status: call.status,
-        state: call.state,
-        left: call.left,
-        bytes: (call.bytes.from, call.bytes.to),
-        events: call.events,
-        micros: call.micros.ended,
-    }
-}
-
 /// What refused a call.
 fn rule_of(fault: &Fault) -> Cow<'static, str> {
     let mut said = fault.more.metadata.iter();
@@ -391,110 +306,5 @@ fn of_task(call: &mut Call, seen: &Seen) {
     }
     if seen.word.is_some() {
         call.state = seen.word;
-    }
-}
-
-/// A call whose answer is not there yet. Dropped, its client has left.
-#[derive(Default)]
-pub struct Waiting(Record);
-
-impl Waiting {
-    pub(super) const fn new(record: Record) -> Self {
-        Self(record)
-    }
-
-    /// The record of the call.
-    pub const fn record(&self) -> &Record {
-        &self.0
-    }
-
-    /// The answer is there; `no_body` if none of its body is sent.
-    pub fn answered<B: Body>(
-        mut self,
-        answer: Response<B>,
-        no_body: bool,
-    ) -> Response<Recorded<B>> {
-        let record = std::mem::take(&mut self.0);
-        let status = answer.status().as_u16();
-        record.tell(|call, open| {
-            call.status = Some(status);
-            call.micros.answered = Some(open.micros());
-        });
-        answer.map(|body| Recorded {
-            ended: no_body || body.is_end_stream(),
-            body,
-            record,
-        })
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.tell(|call, open| {
-            call.left = true;
-            call.heard.gone(open.micros());
-        });
-    }
-}
-
-/// The body of an answer, counted.
-pub struct Recorded<B> {
-    body: B,
-    record: Record,
-    /// All of it was handed out.
-    ended: bool,
-}
-
-impl<B: Body<Data = Bytes, Error = io::Error> + Unpin> Body for Recorded<B> {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    #[inline]
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let this = self.get_mut();
-        let frame = Pin::new(&mut this.body).poll_frame(cx);
-        if this.record.is_on()
-            && let Poll::Ready(frame) = &frame
-        {
-            if let Some(Ok(frame)) = frame
-                && let Some(data) = frame.data_ref()
-            {
-                let bytes = data.len() as u64;
-                this.record.tell(|call, _| {
-                    call.bytes.to += bytes;
-                    call.heard.answered(bytes);
-                });
-            }
-            this.ended |= frame.is_none() || this.body.is_end_stream();
-        }
-        frame
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl<B> Drop for Recorded<B> {
-    fn drop(&mut self) {
-        let Some(open) = &mut self.record.0 else {
-            return;
-        };
-        let now = open.micros();
-        // Mostly it is the last that knows of the call, and looks at the clock for all.
-        if let Some(only) = Arc::get_mut(open) {
-            only.ended = Some(now);
-        }
-        self.record.tell(|call, _| {
-            call.left |= !self.ended;
-            call.heard.gone(now); // a follower may go on for long
-        });
     }
 }
